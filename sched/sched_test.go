@@ -1,0 +1,108 @@
+package sched
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-project/fairlead/size"
+)
+
+func TestDurationRoundsUpAndSaturates(t *testing.T) {
+	for _, c := range []struct {
+		work, rate float64
+		want       Time
+	}{
+		{0, 1, 0}, {-1, 1, 0}, {math.NaN(), 1, 0},
+		{1, 1, Second}, {3, 3, Second}, {0.7, 1, 700_000_000}, {1, 3, 333_333_334},
+		{1e-12, 1, 1}, {5, math.Inf(1), 0}, {1, 0, MaxTime}, {1e300, 1, MaxTime},
+	} {
+		if got := Duration(c.work, c.rate); got != c.want {
+			t.Errorf("Duration(%v, %v) = %d, want %d", c.work, c.rate, got, c.want)
+		}
+	}
+}
+
+// diamond has a diamond of stages, a job after it, and equal and unequal tasks.
+func diamond() *Instance {
+	one := []size.Dist{size.Exact(1)}
+	return &Instance{
+		Resources: []string{"cpu"},
+		Machines: []Machine{
+			{Name: "m", Speed: 1, Slots: 2, Capacity: []int64{2000}, Port: math.Inf(1)},
+			{Name: "n", Speed: 2, Slots: 1, Capacity: []int64{500}, Port: 1e6},
+		},
+		Jobs: []Job{
+			{Name: "a", Weight: 1, Stages: []Stage{
+				{Name: "s", Count: 3, Sizes: one},
+				{Name: "l", Count: 1, Sizes: one, After: []int{0}, Needs: []int64{1000}},
+				{Name: "r", Count: 2, Sizes: []size.Dist{size.Exact(1), size.Exact(2)}, After: []int{0}},
+				{Name: "t", Count: 1, Sizes: one, After: []int{1, 2}},
+			}},
+			{Name: "b", Weight: 2, After: []JobID{0}, Stages: []Stage{{Name: "s", Count: 5}, {Name: "u", Count: 1}}},
+		},
+	}
+}
+
+func TestIndex(t *testing.T) {
+	x := NewIndex(diamond())
+	if x.Stages() != 6 || x.Tasks() != 13 || x.Flows() != 0 {
+		t.Fatalf("%d stages, %d tasks, %d flows", x.Stages(), x.Tasks(), x.Flows())
+	}
+	for s := StageID(0); int(s) < x.Stages(); s++ {
+		first, end := x.StageTasks(s)
+		for k := first; k < end; k++ {
+			if x.TaskStage(k) != s {
+				t.Errorf("task %d is in stage %d, not %d", k, x.TaskStage(k), s)
+			}
+		}
+	}
+	if got := x.StageName(5); got != "b/u" {
+		t.Errorf("stage 5 is %s", got)
+	}
+	if got := x.Last(0); !slices.Equal(got, []StageID{3}) {
+		t.Errorf("last stages of a: %v", got)
+	}
+	if got := x.Last(1); !slices.Equal(got, []StageID{4, 5}) {
+		t.Errorf("last stages of b: %v", got)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := diamond().Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for want, break_ := range map[string]func(*Instance){
+		"speed 0":                    func(in *Instance) { in.Machines[0].Speed = 0 },
+		"speed +Inf":                 func(in *Instance) { in.Machines[0].Speed = math.Inf(1) },
+		"negative number of slots":   func(in *Instance) { in.Machines[0].Slots = -1 },
+		"port rate":                  func(in *Instance) { in.Machines[0].Port = 0 },
+		"capacities for 1 resources": func(in *Instance) { in.Machines[0].Capacity = nil },
+		"weight NaN":                 func(in *Instance) { in.Jobs[0].Weight = math.NaN() },
+		"release":                    func(in *Instance) { in.Jobs[0].Release = -1 },
+		"no stages":                  func(in *Instance) { in.Jobs[0].Stages = nil },
+		"after: no job 7":            func(in *Instance) { in.Jobs[0].After = []JobID{7} },
+		"after: no stage 9":          func(in *Instance) { in.Jobs[0].Stages[1].After = []int{9} },
+		"a -> b -> a":                func(in *Instance) { in.Jobs[0].After = []JobID{1} },
+		"s -> t -> l -> s":           func(in *Instance) { in.Jobs[0].Stages[0].After = []int{3} },
+		"no tasks":                   func(in *Instance) { in.Jobs[0].Stages[0].Count = 0 },
+		"2 sizes for 5 tasks":        func(in *Instance) { in.Jobs[0].Stages[2].Count = 5 },
+		"fit on no machine":          func(in *Instance) { in.Jobs[0].Stages[1].Needs[0] = 3000 },
+		"no machine 4":               func(in *Instance) { in.Jobs[0].Stages[1].Machines = []MachineID{4} },
+		"input: bad entry":           func(in *Instance) { in.Jobs[0].Stages[1].Input = []Input{{From: 0, Bytes: -1}} },
+		"more than the":              func(in *Instance) { in.Jobs[0].Stages[0].Sizes = []size.Dist{size.Exact(1e10)} },
+		"flow 0: bad machines":       func(in *Instance) { in.Jobs[0].Stages[0].Flows = []Flow{{From: 0, To: 5, Size: size.Exact(1)}} },
+		"shuffle: bad stages": func(in *Instance) {
+			in.Jobs[0].Stages[0].Shuffle = &Shuffle{From: 0, To: 8, Size: size.Exact(1)}
+		},
+	} {
+		in := diamond()
+		break_(in)
+		err := in.Validate()
+		if !errors.Is(err, ErrInstance) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
