@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/fairlead-project/fairlead/policy"
+	"github.com/fairlead-project/fairlead/sched"
+)
+
+// view shows the state to the policy.
+type view state
+
+func (v *view) Index() *sched.Index         { return v.visible }
+func (v *view) Estimates() *sched.Sizes     { return v.cfg.Estimates }
+func (v *view) Knowledge() policy.Knowledge { return v.cfg.Knowledge }
+func (v *view) Known() []sched.JobID        { return v.known }
+func (v *view) Changed() []sched.StageID    { return v.changed }
+
+func (v *view) Job(j sched.JobID) policy.JobState { return v.jobs[j].state }
+
+func (v *view) Stage(s sched.StageID) policy.StageState {
+	st := &v.stages[s]
+	return policy.StageState{
+		Ready:   st.ready && !st.cancelled,
+		Pending: int((*state)(v).pending(s)),
+		Running: int(st.active),
+		Done:    int(st.done),
+	}
+}
+
+func (v *view) Task(t sched.TaskID) policy.TaskState {
+	return v.unit(v.taskState[t], v.taskStage[t])
+}
+
+func (v *view) Flow(f sched.FlowID) policy.TaskState {
+	return v.unit(v.flowState[f], v.x.FlowStage(f))
+}
+
+// unit refines TaskBlocked, which is all that is stored before a start, by the
+// state of the stage.
+func (v *view) unit(t policy.TaskState, s sched.StageID) policy.TaskState {
+	switch {
+	case t != policy.TaskBlocked:
+		return t
+	case v.stages[s].cancelled:
+		return policy.TaskCancelled
+	case v.stages[s].ready:
+		return policy.TaskPending
+	}
+	return policy.TaskBlocked
+}
+
+func (v *view) Remaining(j sched.JobID) float64 { return max(0, v.jobs[j].remaining) }
+
+func (v *view) BySpeed() []sched.MachineID { return v.bySpeed }
+
+func (v *view) Idle(rank int) int {
+	for w := rank / 64; w < len(v.idle); w++ {
+		set := v.idle[w]
+		if w == rank/64 {
+			set &= ^uint64(0) << (rank % 64)
+		}
+		if set != 0 {
+			return w*64 + bits.TrailingZeros64(set)
+		}
+	}
+	return -1
+}
+
+func (v *view) Machine(m sched.MachineID) policy.MachineState {
+	return policy.MachineState{Up: v.machines[m].up, FreeSlots: int(v.machines[m].free)}
+}
+
+func (v *view) Free(m sched.MachineID, d int) int64 { return v.free[int(m)*len(v.in.Resources)+d] }
+
+func (v *view) Slot(m sched.MachineID, slot int32) (sched.TaskID, sched.Time) {
+	g := v.slotFirst[m] + slot
+	return v.slotTask[g], v.slotSince[g]
+}
+
+func (v *view) Fits(s sched.StageID, m sched.MachineID) bool {
+	if !v.machines[m].up || v.machines[m].free == 0 {
+		return false
+	}
+	stage := v.x.Stage(s)
+	base := int(m) * len(v.in.Resources)
+	for d, n := range stage.Needs {
+		if n > v.free[base+d] {
+			return false
+		}
+	}
+	if stage.Machines != nil && !slices.Contains(stage.Machines, m) {
+		return false
+	}
+	return v.InputReady(s, m) <= v.now
+}
+
+func (v *view) InputReady(s sched.StageID, m sched.MachineID) sched.Time { return v.inputs.at(s, m) }
+
+func (v *view) PortsFree(f sched.FlowID) bool {
+	fl := (*state)(v).flow(f)
+	return !v.sourceBusy[fl.From] && !v.sinkBusy[fl.To]
+}
+
+func (v *view) Attained(a policy.Activity) float64 {
+	return v.groups.attained(v.activity(a), v.now)
+}
+
+func (v *view) activity(a policy.Activity) activity { return (*state)(v).activity(a) }
+
+func (v *view) Solution() *policy.Solution { return v.solution }

@@ -1,0 +1,241 @@
+package dag
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fairlead-project/fairlead/policy"
+	"github.com/fairlead-project/fairlead/sched"
+)
+
+// dispatch starts the tasks of a queue, in its order, each on the machine where
+// it is expected to finish first (S-PC's rule for choosing a machine, applied at
+// launch). If that machine is busy, the task waits for it: it gets a reservation
+// there, which a later task of the queue may not delay, and the next task is
+// looked at. Ties go to the faster machine, then to the smaller MachineID.
+type dispatch struct {
+	q        *queue
+	a        account
+	profiles []profile // per machine
+	out      policy.Decision
+}
+
+// reserveLimit bounds the reservations of one round: beyond, tasks far behind in
+// the queue could only take what the ones before them are about to need.
+const reserveLimit = 256
+
+// overdue: a task that has run longer than estimated is expected to take this
+// part of its present age more. Any positive value keeps the estimate in the
+// future; a quarter follows the residual of sizes that vary by a factor of two.
+const overdue = 0.25
+
+func (d *dispatch) decide(now sched.Time, v policy.View) (policy.Decision, error) {
+	d.out.Start, d.out.Reasons = d.out.Start[:0], d.out.Reasons[:0]
+	d.q.update(v)
+	d.q.begin()
+	d.a.begin(v)
+	if d.profiles == nil {
+		d.profiles = make([]profile, len(v.BySpeed()))
+	}
+	ahead := 0 // tasks of the head stage that have been given a reservation
+	for budget := reserveLimit; budget > 0 && d.a.idle(0) >= 0; {
+		s, ok := d.q.head()
+		if !ok {
+			break
+		}
+		t := d.q.peek(v, s, ahead)
+		if t == sched.None {
+			d.q.setAside(s)
+			ahead = 0
+			continue
+		}
+		p, err := estimate(v, s, t)
+		if err != nil {
+			return policy.Decision{}, err
+		}
+		c := d.choose(now, s, p)
+		switch {
+		case c.machine == sched.None: // pinned to machines that are down
+			d.q.block(s)
+			ahead = 0
+			d.wait(v, s, policy.NoFit, sched.None)
+		case c.start == now:
+			t = d.q.started(v, s, ahead)
+			ahead = min(ahead, int(d.q.stages[s].left))
+			if d.q.stages[s].left == 0 {
+				ahead = 0
+			}
+			d.out.Start = append(d.out.Start, policy.Start{Task: t, Machine: c.machine, Slot: sched.None})
+			d.a.take(s, c.machine)
+			d.profile(now, c.machine).add(now, c.finish, s, false)
+		default:
+			budget--
+			ahead++
+			d.profile(now, c.machine).add(c.start, c.finish, s, true)
+			if v.Stage(s).Running == 0 {
+				d.wait(v, s, policy.Reserved, c.machine)
+			}
+		}
+	}
+	d.q.end()
+	d.explain(v)
+	return d.out, nil
+}
+
+// explain gives a reason to stages that have just become ready and were not
+// looked at because no slot is free.
+func (d *dispatch) explain(v policy.View) {
+	for _, s := range v.Changed() {
+		if d.a.idle(0) < 0 && d.q.stages[s].left > 0 && v.Stage(s).Running == 0 {
+			d.wait(v, s, policy.Queued, sched.None)
+		}
+	}
+}
+
+func (d *dispatch) wait(v policy.View, s sched.StageID, code policy.ReasonCode, m sched.MachineID) {
+	d.out.Reasons = append(d.out.Reasons, policy.Reason{
+		Job: v.Index().StageJob(s), Code: code, Behind: sched.None, Machine: m,
+	})
+}
+
+// estimate returns the size that the policy expects task t of stage s to have.
+func estimate(v policy.View, s sched.StageID, t sched.TaskID) (float64, error) {
+	z := v.Estimates()
+	if z == nil || !z.Known(s) {
+		return 0, fmt.Errorf("stage %s has no size, and this policy needs one", v.Index().StageName(s))
+	}
+	return z.Of(s, t), nil
+}
+
+// choice is where and when a task would run.
+type choice struct {
+	machine       sched.MachineID
+	start, finish sched.Time
+}
+
+// choose returns the machine where a task of s with size p finishes first. Busy
+// machines can win only if they are at least as fast as the first idle one.
+func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64) choice {
+	best := choice{machine: sched.None, finish: sched.Never}
+	v := d.a.v
+	in := v.Index().Instance
+	st := v.Index().Stage(s)
+	for _, m := range v.BySpeed() {
+		mach := &in.Machines[m]
+		if !v.Machine(m).Up || !in.MayRun(st, m) {
+			continue
+		}
+		dur := sched.Duration(p, mach.Speed)
+		if best.machine != sched.None && now+dur >= best.finish {
+			break // and all that follow are no faster
+		}
+		start := d.earliest(now, s, m, dur)
+		if start+dur < best.finish {
+			best = choice{m, start, start + dur}
+		}
+	}
+	return best
+}
+
+// earliest returns when a task of s could start on m without delaying anything
+// that has a reservation there.
+func (d *dispatch) earliest(now sched.Time, s sched.StageID, m sched.MachineID, dur sched.Time) sched.Time {
+	fits := d.a.fits(s, m)
+	pr := &d.profiles[m]
+	if pr.round != d.a.round && fits {
+		return now
+	}
+	pr = d.profile(now, m)
+	if fits && now+dur <= pr.reserved {
+		return now // it is gone before the first reservation
+	}
+	return max(pr.free(d.a.v, s, m, now), d.a.v.InputReady(s, m))
+}
+
+// profile returns when m's slots and resources become free, as far as is known.
+func (d *dispatch) profile(now sched.Time, m sched.MachineID) *profile {
+	pr := &d.profiles[m]
+	if pr.round == d.a.round {
+		return pr
+	}
+	pr.round, pr.points, pr.reserved = d.a.round, pr.points[:0], sched.Never
+	v := d.a.v
+	mach := &v.Index().Instance.Machines[m]
+	for slot := range int32(mach.Slots) {
+		t, since := v.Slot(m, slot)
+		if t == sched.None {
+			continue
+		}
+		s := v.Index().TaskStage(t)
+		p, err := estimate(v, s, t)
+		end := since
+		if err == nil {
+			end += sched.Duration(p, mach.Speed)
+		}
+		if end <= now {
+			end = now + 1 + sched.Time(overdue*float64(now-since))
+		}
+		pr.add(now, end, s, false)
+	}
+	return pr
+}
+
+// profile is the future of one machine's slots and resources during one round.
+type profile struct {
+	round    uint32
+	points   []point    // ascending in time, at equal times ends before starts
+	reserved sched.Time // start of the first reservation
+}
+
+// point is a change: a task of stage s ends (+1) or starts (−1).
+type point struct {
+	at   sched.Time
+	s    sched.StageID
+	sign int64
+}
+
+// add puts a task of s that runs from start to end into the profile. A running
+// task needs no starting point: the past does not matter.
+func (pr *profile) add(start, end sched.Time, s sched.StageID, reservation bool) {
+	pr.insert(point{end, s, +1})
+	if reservation {
+		pr.insert(point{start, s, -1})
+		pr.reserved = min(pr.reserved, start)
+	}
+}
+
+func (pr *profile) insert(p point) {
+	i, _ := slices.BinarySearchFunc(pr.points, p, func(a, b point) int {
+		if a.at < b.at || a.at == b.at && a.sign >= b.sign {
+			return -1
+		}
+		return 1
+	})
+	pr.points = slices.Insert(pr.points, i, p)
+}
+
+// free returns the earliest time from which m has room for a task of s for good:
+// going back from the far future, when all is free, until it does not fit.
+func (pr *profile) free(v policy.View, s sched.StageID, m sched.MachineID, now sched.Time) sched.Time {
+	x := v.Index()
+	mach := &x.Instance.Machines[m]
+	needs := x.Stage(s).Needs
+	slots := int64(mach.Slots)
+	var room [8]int64
+	left := append(room[:0], mach.Capacity...)
+	for i := len(pr.points) - 1; i >= 0; i-- {
+		p := &pr.points[i]
+		slots -= p.sign
+		short := slots < 1
+		for d, n := range x.Stage(p.s).Needs {
+			left[d] -= p.sign * n
+		}
+		for d, n := range needs {
+			short = short || left[d] < n
+		}
+		if short {
+			return p.at
+		}
+	}
+	return now
+}

@@ -1,0 +1,242 @@
+package dag
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"slices"
+
+	"github.com/fairlead-project/fairlead/policy"
+	"github.com/fairlead-project/fairlead/sched"
+)
+
+// queue holds the stages with pending tasks in the order of less, in one heap per
+// class of stages that fit on the same machines (same needs and pins). When the
+// first stage of a class fits nowhere, no other of its class does: a round looks
+// at one stage per class instead of at all.
+type queue struct {
+	less    func(a, b sched.StageID) bool
+	classes []class
+	byNeeds map[string]int32
+	stages  []queued
+	aside   []sched.StageID
+}
+
+type class struct {
+	heap    stageHeap
+	blocked bool
+}
+
+// queued is what the queue knows of a stage.
+type queued struct {
+	class  int32 // plus 1; 0: not yet known
+	pos    int32 // in the heap, plus 1; 0: not in it
+	cursor int32 // tasks order[:cursor] have been started
+	left   int32 // pending tasks
+	order  []int32
+}
+
+func newQueue(less func(a, b sched.StageID) bool) *queue {
+	return &queue{less: less, byNeeds: map[string]int32{}}
+}
+
+// update takes in the stages that have changed since the last round.
+func (q *queue) update(v policy.View) {
+	if q.stages == nil {
+		q.stages = make([]queued, v.Index().Stages())
+	}
+	for _, s := range v.Changed() {
+		q.refresh(v, s)
+	}
+}
+
+func (q *queue) refresh(v policy.View, s sched.StageID) {
+	state, e := v.Stage(s), &q.stages[s]
+	pending := int32(state.Pending)
+	if pending > e.left { // tasks have come back
+		e.cursor = 0
+	}
+	e.left = pending
+	switch {
+	case !state.Ready || pending == 0:
+		q.remove(s)
+	case e.pos == 0:
+		if e.class == 0 {
+			e.class = q.classOf(v, s) + 1
+			e.order = tasksBySize(v, s)
+		}
+		heap.Push(q.heapOf(s), s)
+	default:
+		heap.Fix(q.heapOf(s), int(e.pos-1))
+	}
+}
+
+// rebuild restores the order after less has changed its mind.
+func (q *queue) rebuild() {
+	for i := range q.classes {
+		heap.Init(&q.classes[i].heap)
+	}
+}
+
+// reorder lets change alter the priority of job j's stages. They leave their
+// heaps meanwhile: two elements out of place cannot be repaired one by one.
+func (q *queue) reorder(v policy.View, j sched.JobID, change func()) {
+	first, end := v.Index().JobStages(j)
+	var out []sched.StageID
+	for s := first; s < end; s++ {
+		if q.stages[s].pos > 0 {
+			q.remove(s)
+			out = append(out, s)
+		}
+	}
+	change()
+	for _, s := range out {
+		heap.Push(q.heapOf(s), s)
+	}
+}
+
+func (q *queue) heapOf(s sched.StageID) *stageHeap { return &q.classes[q.stages[s].class-1].heap }
+
+func (q *queue) remove(s sched.StageID) {
+	if e := &q.stages[s]; e.pos > 0 {
+		heap.Remove(q.heapOf(s), int(e.pos-1))
+	}
+}
+
+// classOf returns the class of s. A stage with input is a class of its own: when
+// its input arrives where is its own affair.
+func (q *queue) classOf(v policy.View, s sched.StageID) int32 {
+	st := v.Index().Stage(s)
+	var key []byte
+	if len(st.Input) > 0 {
+		key = binary.AppendVarint(append(key, 'i'), int64(s))
+	} else {
+		for _, n := range st.Needs {
+			key = binary.AppendVarint(key, n)
+		}
+		for i, m := range st.Machines {
+			if i == 0 {
+				key = append(key, 'm')
+			}
+			key = binary.AppendVarint(key, int64(m))
+		}
+	}
+	c, ok := q.byNeeds[string(key)]
+	if !ok {
+		c = int32(len(q.classes))
+		q.byNeeds[string(key)] = c
+		q.classes = append(q.classes, class{heap: stageHeap{q: q}})
+	}
+	return c
+}
+
+// begin starts a round: every class is looked at again.
+func (q *queue) begin() {
+	for i := range q.classes {
+		q.classes[i].blocked = false
+	}
+}
+
+// head returns the first stage of the classes that are not blocked.
+func (q *queue) head() (s sched.StageID, ok bool) {
+	s = sched.None
+	for i := range q.classes {
+		c := &q.classes[i]
+		if c.blocked || len(c.heap.stages) == 0 {
+			continue
+		}
+		if f := c.heap.stages[0]; s == sched.None || q.less(f, s) {
+			s = f
+		}
+	}
+	return s, s != sched.None
+}
+
+// block leaves the class of s alone for the rest of the round.
+func (q *queue) block(s sched.StageID) { q.classes[q.stages[s].class-1].blocked = true }
+
+// setAside takes s out of the queue until the end of the round.
+func (q *queue) setAside(s sched.StageID) {
+	q.remove(s)
+	q.aside = append(q.aside, s)
+}
+
+// end puts back what was set aside.
+func (q *queue) end() {
+	for _, s := range q.aside {
+		if q.stages[s].left > 0 {
+			heap.Push(q.heapOf(s), s)
+		}
+	}
+	q.aside = q.aside[:0]
+}
+
+// peek returns the k-th next task of s, from 0, or None.
+func (q *queue) peek(v policy.View, s sched.StageID, k int) sched.TaskID {
+	e := &q.stages[s]
+	first, _ := v.Index().StageTasks(s)
+	for c := e.cursor; int(c) < v.Index().Stage(s).Count; c++ {
+		t := first + sched.TaskID(c)
+		if e.order != nil {
+			t = first + sched.TaskID(e.order[c])
+		}
+		if v.Task(t) != policy.TaskPending {
+			if c == e.cursor {
+				e.cursor++
+			}
+			continue
+		}
+		if k--; k < 0 {
+			return t
+		}
+	}
+	return sched.None
+}
+
+// started notes that the k-th next task of s is being started, and returns it.
+// Where the order of the tasks does not matter that is the next one, whatever k.
+func (q *queue) started(v policy.View, s sched.StageID, k int) sched.TaskID {
+	e := &q.stages[s]
+	if e.order == nil {
+		k = 0
+	}
+	t := q.peek(v, s, k)
+	if k > 0 {
+		first, _ := v.Index().StageTasks(s)
+		i := int(e.cursor) + slices.Index(e.order[e.cursor:], int32(t-first))
+		copy(e.order[e.cursor+1:i+1], e.order[e.cursor:i])
+		e.order[e.cursor] = int32(t - first)
+	}
+	e.cursor++
+	if e.left--; e.left == 0 {
+		q.remove(s)
+	}
+	return t
+}
+
+// stageHeap implements heap.Interface.
+type stageHeap struct {
+	q      *queue
+	stages []sched.StageID
+}
+
+func (h *stageHeap) Len() int           { return len(h.stages) }
+func (h *stageHeap) Less(i, j int) bool { return h.q.less(h.stages[i], h.stages[j]) }
+func (h *stageHeap) Swap(i, j int) {
+	h.stages[i], h.stages[j] = h.stages[j], h.stages[i]
+	h.q.stages[h.stages[i]].pos = int32(i + 1)
+	h.q.stages[h.stages[j]].pos = int32(j + 1)
+}
+
+func (h *stageHeap) Push(x any) {
+	s := x.(sched.StageID)
+	h.stages = append(h.stages, s)
+	h.q.stages[s].pos = int32(len(h.stages))
+}
+
+func (h *stageHeap) Pop() any {
+	last := len(h.stages) - 1
+	s := h.stages[last]
+	h.stages = h.stages[:last]
+	h.q.stages[s].pos = 0
+	return s
+}
