@@ -36,8 +36,9 @@ func (t Time) String() string {
 func FromSeconds(s float64) Time { return Duration(s, 1) }
 
 // Duration returns the time that work takes at the given rate, rounded up to a
-// whole nanosecond: the one place where a rate becomes a time. Rounding up keeps
-// every schedule's cost at or above its exact value, so lower bounds stay below.
+// whole nanosecond: the one place where a rate becomes a time. Up to the rounding
+// of one division of floats, no schedule costs less than its exact value, so lower
+// bounds stay below.
 // An infinite rate takes no time; a rate of zero takes MaxTime.
 func Duration(work, rate float64) Time {
 	ns := math.Ceil(work / rate * 1e9)

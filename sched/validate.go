@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-project/fairlead/size"
@@ -55,6 +56,8 @@ func (in *Instance) validateMachine(m *Machine) error {
 		return fmt.Errorf("port rate %v is not positive", m.Port)
 	case len(m.Capacity) != len(in.Resources):
 		return fmt.Errorf("%d capacities for %d resources", len(m.Capacity), len(in.Resources))
+	case slices.ContainsFunc(m.Capacity, negative):
+		return fmt.Errorf("negative capacity among %v", m.Capacity)
 	}
 	return nil
 }
@@ -120,10 +123,25 @@ func (in *Instance) validateStage(job *Job, st *Stage) error {
 		return fmt.Errorf("%d sizes for %d tasks", len(st.Sizes), st.Count)
 	case st.Needs != nil && len(st.Needs) != len(in.Resources):
 		return fmt.Errorf("%d needs for %d resources", len(st.Needs), len(in.Resources))
+	case slices.ContainsFunc(st.Needs, negative):
+		return fmt.Errorf("negative needs among %v", st.Needs)
+	case st.Retries < 0:
+		return fmt.Errorf("negative number of retries %d", st.Retries)
 	}
-	for _, m := range st.Machines {
-		if m < 0 || int(m) >= len(in.Machines) {
+	for i, m := range st.Machines {
+		switch {
+		case m < 0 || int(m) >= len(in.Machines):
 			return fmt.Errorf("no machine %d", m)
+		case i > 0 && m <= st.Machines[i-1]:
+			return fmt.Errorf("machines %v are not ascending", st.Machines)
+		}
+	}
+	for i, d := range st.Sizes {
+		if d == nil {
+			return fmt.Errorf("size %d is missing", i)
+		}
+		if p, exact := size.Value(d); exact && (!(p >= 0) || math.IsInf(p, 1)) {
+			return fmt.Errorf("size %v is not a finite number >= 0", p)
 		}
 	}
 	if st.Fluid == nil && len(in.Machines) > 0 && !in.fitsSomewhere(st) {
@@ -131,6 +149,8 @@ func (in *Instance) validateStage(job *Job, st *Stage) error {
 	}
 	return nil
 }
+
+func negative(n int64) bool { return n < 0 }
 
 func (in *Instance) fitsSomewhere(st *Stage) bool {
 	for m := range in.Machines {

@@ -1,0 +1,45 @@
+// Package queyranne solves the linear relaxation of scheduling jobs with
+// precedence constraints on machines that act as one polymatroid:
+//
+//	min  Σ w_j C_j
+//	(lo)   C_j ≥ lo_j
+//	(arc)  C_b ≥ C_a + lag_b                                    for arcs (a, b)
+//	(Q)    Σ_{j∈S} p_j C_j ≥ f(S) = ½[ (Σ_S p_j)²/μ + Σ_S p_j²/μ_j ]   for all S
+//
+// with μ the speed of all machines together and μ_j the most that job j can use
+// at once. (Q) describes a Queyranne polyhedron (M. Queyranne, "Structure of a
+// simple scheduling polyhedron", Math. Programming 58, 1993): exponentially many
+// rows, but a linear function is minimised over it by Smith's rule, the most
+// violated row is found by one sort, and so is the nearest point.
+//
+// [Solve] runs the primal-dual hybrid gradient method of Chambolle and Pock with
+// restarted averages and the primal weight updates of PDLP (Applegate et al.,
+// NeurIPS 2021). Its primal step is the exact projection on (Q): one sort and one
+// pass of pool-adjacent-violators. A general LP code that generates rows stops
+// being practical at a few hundred nodes, since the rows are dense.
+//
+// # Certificates
+//
+// For multipliers λ ≥ 0 on arcs and ν ≥ 0 on heads (the lo_j) with
+//
+//	w'_j = w_j − ν_j + Σ_{(j,k)} λ_jk − Σ_{(i,j)} λ_ij ≥ 0
+//
+// the optimum is at least
+//
+//	L(λ,ν) = Σ_{(a,b)} λ_ab lag_b + Σ_j ν_j lo_j + min_{C∈Q} w'·C,
+//
+// the last by Smith's rule: in order of non-increasing w'_j/p_j,
+// C_j = (P_before + p_j/2)/μ + p_j/(2μ_j). At every check the method repairs its
+// multipliers so that w' ≥ 0 and keeps the best L; it also lifts its primal point
+// along the arcs, which keeps it in (Q), and keeps the best w·C. So a solve that
+// is cut short still has a proven lower bound, and a primal point beside it.
+//
+// # Rounding
+//
+// Every term of L is nonnegative, so an error bound on L is a relative one, and
+// what is returned as Lower has it subtracted. w' ≥ 0 holds with room to spare.
+// Both stay true in exact rational arithmetic if the data (μ, p, μ_j, lo, lag)
+// are replaced by values within a relative 2^-50 of the given ones, and the
+// multipliers by values within 2^-52: data may be the rounded results of a few
+// operations, and multipliers may be printed in shortest decimal form.
+package queyranne
