@@ -24,6 +24,16 @@ func (d *digest) event(now sched.Time, ev Event) {
 	d.mix(uint64(uint32(ev.Flow))<<32 ^ uint64(uint32(ev.Machine)) ^ uint64(uint32(ev.Attempt))<<40)
 	if s := ev.Solution; s != nil {
 		d.mix(uint64(s.ID))
+		d.mix(math.Float64bits(s.Lower))
+		d.mix(math.Float64bits(s.Upper))
+		d.mix(uint64(len(s.Note)))
+		for _, b := range []byte(s.Note) {
+			d.mix(uint64(b))
+		}
+		if s.Fallback {
+			d.mix(1)
+		}
+		d.mix(uint64(len(s.Order)))
 		for _, id := range s.Order {
 			d.mix(uint64(id))
 		}

@@ -26,8 +26,8 @@ type Config struct {
 	KeepGoing bool
 }
 
-// maxRounds is how many decisions one instant may take before the policy is
-// taken to be in a loop.
+// maxRounds is how many decisions in one instant may lead to nothing but
+// solutions before the policy is taken to be in a loop.
 const maxRounds = 10_000
 
 // policyStream numbers the policy's random stream among those of a seed.
@@ -97,6 +97,9 @@ func (e *Engine) Step(now sched.Time, ev Event) ([]Action, error) {
 	if now < e.now {
 		return nil, e.fail(fmt.Errorf("engine: time went back from %v to %v", e.now, now))
 	}
+	if now > sched.MaxTime {
+		return nil, e.fail(fmt.Errorf("engine: time %v is later than any instance may reach", now))
+	}
 	if now > e.now {
 		e.now, e.rounds = now, 0
 	}
@@ -115,7 +118,10 @@ func (e *Engine) Step(now sched.Time, ev Event) ([]Action, error) {
 			return nil, e.fail(err)
 		}
 		if changed {
-			if ev.Kind == Solved && ev.Solution.Fallback {
+			switch {
+			case ev.Kind != Solved:
+				e.rounds = 0 // the policy may go on as long as something happens
+			case ev.Solution.Fallback:
 				e.stats.Fallbacks++
 			}
 			e.wakeAt(now)
@@ -175,7 +181,7 @@ func (e *Engine) carryOut(d *policy.Decision) error {
 		e.actions = append(e.actions, Action{Kind: StartTask, Task: s.Task, Attempt: attempt, Machine: s.Machine, Slot: slot, Flow: sched.None})
 	}
 	for _, f := range d.Flows {
-		if err := e.st.startFlow(e.now, f); err != nil {
+		if err := e.st.startFlow(f); err != nil {
 			return err
 		}
 		e.stats.Starts++
@@ -195,7 +201,9 @@ func (e *Engine) carryOut(d *policy.Decision) error {
 		e.actions = append(e.actions, Action{Kind: SetRate, Group: r.Group, Value: r.Rate, Task: sched.None, Flow: sched.None})
 	}
 	for _, r := range d.Reasons {
-		e.st.reasons[r.Job] = r
+		if err := e.st.explained(r); err != nil {
+			return err
+		}
 	}
 	if d.Solve != nil {
 		e.stats.Solves++

@@ -43,6 +43,17 @@ func (e *Engine) Explain(j sched.JobID) string {
 	return job.Name + " is ready to start"
 }
 
+// explained keeps the reason that the policy gives.
+func (st *state) explained(r policy.Reason) error {
+	jobs, machines := len(st.jobs), len(st.machines)
+	if r.Job < 0 || int(r.Job) >= jobs || r.Behind < sched.None || int(r.Behind) >= jobs ||
+		r.Machine < sched.None || int(r.Machine) >= machines || r.Code == policy.Reserved && r.Machine == sched.None {
+		return fmt.Errorf("reason %+v names a job or machine that does not exist", r)
+	}
+	st.reasons[r.Job] = r
+	return nil
+}
+
 // lacking names the first job that j waits for and that is not done.
 func (st *state) lacking(j sched.JobID) string {
 	for _, a := range st.in.Jobs[j].After {

@@ -76,6 +76,9 @@ func (st *state) join(now sched.Time, j policy.Join) (attempt int32, err error) 
 	if (j.Activity.Task == sched.None) == (j.Activity.Flow == sched.None) {
 		return 0, fmt.Errorf("join: need either a task or a flow, got %+v", j.Activity)
 	}
+	if t, f := j.Activity.Task, j.Activity.Flow; t < sched.None || int(t) >= len(st.taskState) || f < sched.None || int(f) >= len(st.flowState) {
+		return 0, fmt.Errorf("join of task %d, flow %d: no such thing", t, f)
+	}
 	gs := &st.groups
 	if gs.member == nil {
 		gs.member = make([]membership, len(st.taskState)+len(st.flowState))
@@ -85,10 +88,15 @@ func (st *state) join(now sched.Time, j policy.Join) (attempt int32, err error) 
 	}
 	a := st.activity(j.Activity)
 	attained := gs.attained(a, now)
-	if gs.member[a].group == 0 {
+	switch {
+	case gs.member[a].group == 0:
 		if attempt, err = st.beginActivity(j.Activity); err != nil {
 			return 0, err
 		}
+	case j.Activity.Task != sched.None: // it moves
+		attempt = st.taskAttempt[j.Activity.Task]
+	default:
+		attempt = 1
 	}
 	gs.member[a] = membership{group: j.Group + 1, share: j.Share, attained: attained, joined: gs.group[j.Group].at(now)}
 	return attempt, nil
@@ -128,7 +136,7 @@ func (st *state) flow(f sched.FlowID) *sched.Flow {
 
 // startFlow makes a flow hold both its ports. A flow from a machine to itself
 // uses its ports like any other.
-func (st *state) startFlow(_ sched.Time, f sched.FlowID) error {
+func (st *state) startFlow(f sched.FlowID) error {
 	if f < 0 || int(f) >= len(st.flowState) {
 		return fmt.Errorf("start of flow %d: no such flow", f)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fairlead-project/fairlead/sched"
@@ -17,9 +18,16 @@ type inputs struct {
 	lastOn map[sched.StageID][]sched.Time
 	// arrival[s][m] is when all input of the ready stage s is on m.
 	arrival map[sched.StageID][]sched.Time
-	// due lists, ascending, times at which some input becomes complete.
-	due []sched.Time
+	// due lists, ascending in time, when some input becomes complete.
+	due []due
 }
+
+type due struct {
+	at sched.Time
+	s  sched.StageID
+}
+
+func (d due) compare(e due) int { return cmp.Or(cmp.Compare(d.at, e.at), cmp.Compare(d.s, e.s)) }
 
 func (in *inputs) init(st *state) {
 	in.st = st
@@ -69,9 +77,14 @@ func (in *inputs) ready(s sched.StageID) {
 		}
 	}
 	in.arrival[s] = at
-	in.due = append(in.due, at...)
-	slices.Sort(in.due)
-	in.due = slices.Compact(in.due)
+	times := slices.Clone(at)
+	slices.Sort(times)
+	for _, t := range slices.Compact(times) {
+		if t > in.st.now {
+			i, _ := slices.BinarySearchFunc(in.due, due{t, s}, due.compare)
+			in.due = slices.Insert(in.due, i, due{t, s})
+		}
+	}
 }
 
 // at returns when the input of s is on m.
@@ -82,15 +95,14 @@ func (in *inputs) at(s sched.StageID, m sched.MachineID) sched.Time {
 	return 0
 }
 
-// nextInput returns the first time after now at which input arrives somewhere.
+// nextInput returns the first time after now at which input arrives somewhere
+// for a stage that still has use for it.
 func (st *state) nextInput(now sched.Time) sched.Time {
-	due := st.inputs.due
-	for len(due) > 0 && due[0] <= now {
-		due = due[1:]
+	for ; len(st.inputs.due) > 0; st.inputs.due = st.inputs.due[1:] {
+		d := st.inputs.due[0]
+		if s := &st.stages[d.s]; d.at > now && !s.cancelled && s.done < s.total {
+			return d.at
+		}
 	}
-	st.inputs.due = due
-	if len(due) == 0 {
-		return sched.Never
-	}
-	return due[0]
+	return sched.Never
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,34 +37,42 @@ type LogHeader struct {
 // in nanoseconds, what happened, and the actions it led to; at the end the digest.
 // A reader that knows only "t" and "event" can ignore the rest.
 type LogWriter struct {
-	w     *bufio.Writer
+	logEncoder
+	w   *bufio.Writer
+	err error
+}
+
+// logEncoder turns events into lines.
+type logEncoder struct {
 	x     *sched.Index
-	names []string // per job and stage: `"job":"a","stage":"b"`, by StageID
+	names []string // per stage: `,"job":"a","stage":"b"`
 	buf   []byte
-	err   error
 }
 
 // NewLogWriter writes the header.
 func NewLogWriter(w io.Writer, x *sched.Index, h LogHeader) (*LogWriter, error) {
 	h.APIVersion, h.Kind = LogVersion, "EventLog"
-	l := &LogWriter{w: bufio.NewWriterSize(w, 1<<16), x: x, names: make([]string, x.Stages())}
 	line, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
-	for s := range l.names {
-		job, err := json.Marshal(x.Instance.Jobs[x.StageJob(sched.StageID(s))].Name)
-		if err != nil {
-			return nil, err
-		}
-		stage, err := json.Marshal(x.Stage(sched.StageID(s)).Name)
-		if err != nil {
-			return nil, err
-		}
-		l.names[s] = fmt.Sprintf(`,"job":%s,"stage":%s`, job, stage)
-	}
+	l := &LogWriter{logEncoder: newLogEncoder(x), w: bufio.NewWriterSize(w, 1<<16)}
 	_, err = l.w.Write(append(line, '\n'))
 	return l, err
+}
+
+func newLogEncoder(x *sched.Index) logEncoder {
+	l := logEncoder{x: x, names: make([]string, x.Stages())}
+	for s := range l.names {
+		job := quote(x.Instance.Jobs[x.StageJob(sched.StageID(s))].Name)
+		l.names[s] = fmt.Sprintf(`,"job":%s,"stage":%s`, job, quote(x.Stage(sched.StageID(s)).Name))
+	}
+	return l
+}
+
+func quote(s string) []byte {
+	b, _ := json.Marshal(s) // cannot fail
+	return b
 }
 
 // Event appends one event with its actions.
@@ -71,6 +80,15 @@ func (l *LogWriter) Event(now sched.Time, ev Event, actions []Action) error {
 	if l.err != nil {
 		return l.err
 	}
+	var b []byte
+	if b, l.err = l.line(now, ev, actions); l.err == nil {
+		_, l.err = l.w.Write(b)
+	}
+	return l.err
+}
+
+// line returns the line for an event, with its end; valid until the next call.
+func (l *logEncoder) line(now sched.Time, ev Event, actions []Action) ([]byte, error) {
 	b := append(l.buf[:0], `{"t":`...)
 	b = strconv.AppendInt(b, int64(now), 10)
 	b = append(b, `,"event":"`...)
@@ -79,8 +97,7 @@ func (l *LogWriter) Event(now sched.Time, ev Event, actions []Action) error {
 	switch ev.Kind {
 	case JobArrived:
 		b = l.id(b, "id", int64(ev.Job))
-		name, _ := json.Marshal(l.x.Instance.Jobs[ev.Job].Name)
-		b = append(append(b, `,"job":`...), name...)
+		b = append(append(b, `,"job":`...), quote(l.x.Instance.Jobs[ev.Job].Name)...)
 	case TaskFinished, TaskFailed:
 		b = l.id(b, "id", int64(ev.Task))
 		b = l.id(b, "attempt", int64(ev.Attempt))
@@ -92,8 +109,7 @@ func (l *LogWriter) Event(now sched.Time, ev Event, actions []Action) error {
 	case Solved:
 		sol, err := json.Marshal(ev.Solution)
 		if err != nil {
-			l.err = err
-			return err
+			return nil, fmt.Errorf("engine: log: solution: %w", err)
 		}
 		b = append(append(b, `,"solution":`...), sol...)
 	}
@@ -107,24 +123,22 @@ func (l *LogWriter) Event(now sched.Time, ev Event, actions []Action) error {
 		}
 		b = append(b, ']')
 	}
-	b = append(b, '}', '\n')
-	l.buf = b
-	_, l.err = l.w.Write(b)
-	return l.err
+	l.buf = append(b, '}', '\n')
+	return l.buf, nil
 }
 
-func (l *LogWriter) id(b []byte, key string, id int64) []byte {
+func (l *logEncoder) id(b []byte, key string, id int64) []byte {
 	b = append(append(append(b, ',', '"'), key...), '"', ':')
 	return strconv.AppendInt(b, id, 10)
 }
 
-func (l *LogWriter) task(b []byte, t sched.TaskID) []byte {
+func (l *logEncoder) task(b []byte, t sched.TaskID) []byte {
 	s := l.x.TaskStage(t)
 	first, _ := l.x.StageTasks(s)
 	return l.id(append(b, l.names[s]...), "task", int64(t-first))
 }
 
-func (l *LogWriter) action(b []byte, a *Action) []byte {
+func (l *logEncoder) action(b []byte, a *Action) []byte {
 	b = append(b, `{"do":"`...)
 	b = append(b, actionNames[a.Kind]...)
 	b = append(b, '"')
@@ -185,6 +199,7 @@ type LogReader struct {
 	Header LogHeader
 	s      *bufio.Scanner
 	line   int
+	torn   bool // the last line lacks its end
 	digest string
 }
 
@@ -198,6 +213,7 @@ var ErrLog = errors.New("engine: bad event log")
 func NewLogReader(r io.Reader) (*LogReader, error) {
 	l := &LogReader{s: bufio.NewScanner(r)}
 	l.s.Buffer(make([]byte, 1<<16), maxLine)
+	l.s.Split(l.split)
 	if err := l.next(&l.Header); err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("%w: it is empty", ErrLog)
@@ -210,6 +226,17 @@ func NewLogReader(r io.Reader) (*LogReader, error) {
 	return l, nil
 }
 
+func (l *LogReader) split(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		l.torn = true
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
 func (l *LogReader) next(into any) error {
 	if !l.s.Scan() {
 		if err := l.s.Err(); err != nil {
@@ -219,13 +246,16 @@ func (l *LogReader) next(into any) error {
 	}
 	l.line++
 	if err := json.Unmarshal(l.s.Bytes(), into); err != nil {
+		if l.torn {
+			err = io.ErrUnexpectedEOF
+		}
 		return fmt.Errorf("%w: line %d: %w", ErrLog, l.line, err)
 	}
 	return nil
 }
 
-// Next returns the next event; io.EOF after the last. A log without its last line,
-// as a killed run leaves it, ends with io.ErrUnexpectedEOF.
+// Next returns the next event; io.EOF after the last. A log that is cut short, as
+// a killed run leaves it, ends with io.ErrUnexpectedEOF.
 func (l *LogReader) Next() (sched.Time, Event, error) {
 	var r struct {
 		T        sched.Time       `json:"t"`
@@ -240,12 +270,17 @@ func (l *LogReader) Next() (sched.Time, Event, error) {
 	}
 	if err := l.next(&r); err != nil {
 		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
+			err = fmt.Errorf("%w: line %d: %w", ErrLog, l.line+1, io.ErrUnexpectedEOF)
 		}
 		return 0, Event{}, err
 	}
 	if r.Event == "end" {
-		l.digest = r.Digest
+		if l.digest = r.Digest; l.digest == "" {
+			return 0, Event{}, fmt.Errorf("%w: line %d: no digest", ErrLog, l.line)
+		}
+		if l.s.Scan() {
+			return 0, Event{}, fmt.Errorf("%w: line %d: text after the end", ErrLog, l.line+1)
+		}
 		return 0, Event{}, io.EOF
 	}
 	ev := Event{}
@@ -276,13 +311,15 @@ func (l *LogReader) Next() (sched.Time, Event, error) {
 func (l *LogReader) Digest() string { return l.digest }
 
 // Replay feeds a log's events to a new engine of the given configuration and
-// compares digests. It returns the engine, and an error if the log is damaged,
-// breaks the rules or leads elsewhere.
+// compares what it does with the log, line by line, and the digest. It returns
+// the engine, and an error if the log is damaged, breaks the rules or leads
+// elsewhere.
 func Replay(cfg Config, l *LogReader) (*Engine, error) {
 	e, err := New(cfg)
 	if err != nil {
 		return nil, err
 	}
+	encoder := newLogEncoder(e.Index())
 	for {
 		now, ev, err := l.Next()
 		if errors.Is(err, io.EOF) {
@@ -291,12 +328,35 @@ func Replay(cfg Config, l *LogReader) (*Engine, error) {
 		if err != nil {
 			return e, err
 		}
-		if _, err := e.Step(now, ev); err != nil {
+		actions, err := e.Step(now, ev)
+		if err != nil {
 			return e, fmt.Errorf("%w: line %d: %w", ErrLog, l.line, err)
+		}
+		line, err := encoder.line(now, ev, actions)
+		if err != nil {
+			return e, err
+		}
+		if err := l.compare(line[:len(line)-1]); err != nil {
+			return e, err
 		}
 	}
 	if got := fmt.Sprintf("%016x", e.Digest()); got != l.digest {
 		return e, fmt.Errorf("%w: replaying it gives the digest %s, but it says %s", ErrLog, got, l.digest)
 	}
 	return e, nil
+}
+
+// compare reports where the present line departs from what replaying it gives.
+func (l *LogReader) compare(want []byte) error {
+	got := l.s.Bytes()
+	i := 0
+	for i < min(len(got), len(want)) && got[i] == want[i] {
+		i++
+	}
+	if i == len(got) && i == len(want) {
+		return nil
+	}
+	const around = 40
+	excerpt := func(b []byte) []byte { return b[max(0, i-around):min(len(b), i+around)] }
+	return fmt.Errorf("%w: line %d, column %d: found %q, but replaying it gives %q", ErrLog, l.line, i+1, excerpt(got), excerpt(want))
 }

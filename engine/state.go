@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -24,10 +25,13 @@ type state struct {
 	next    [][]sched.StageID // stages of the same job that follow a stage
 	nextJob [][]sched.JobID
 	known   []sched.JobID
+	shown   *sched.Sizes // what the policy may see of Config.Estimates
 	reasons []policy.Reason
 
 	taskState   []policy.TaskState
 	taskAttempt []int32
+	taskLost    map[sched.TaskID]int32 // attempts lost with their machines, which use up no retries
+	finished    []sched.TaskID         // since the last round
 	taskSlot    []int32
 	taskStage   []sched.StageID
 	flowState   []policy.TaskState
@@ -87,10 +91,17 @@ func newState(cfg Config) *state {
 	st.initMachines()
 	st.inputs.init(st)
 	st.visible = sched.NewIndex(st.redacted())
-	if cfg.Knowledge.Arrivals == policy.Offline {
+	switch {
+	case cfg.Knowledge.Arrivals == policy.Offline:
+		st.shown = cfg.Estimates
+		st.known = make([]sched.JobID, len(in.Jobs))
 		for j := range in.Jobs {
+			st.known[j] = sched.JobID(j)
 			st.makeKnown(sched.JobID(j))
 		}
+		slices.SortFunc(st.known, st.byRelease)
+	case cfg.Estimates != nil:
+		st.shown = sched.NewSizes(x)
 	}
 	return st
 }
@@ -119,23 +130,33 @@ func (st *state) initJobs() {
 			for _, a := range stage.After {
 				st.next[first+sched.StageID(a)] = append(st.next[first+sched.StageID(a)], s)
 			}
-			if z := st.cfg.Estimates; z != nil && z.Known(s) {
-				st.jobs[j].remaining += st.estimatedWork(s)
-			}
 		}
 	}
 }
 
-func (st *state) estimatedWork(s sched.StageID) float64 {
+// showEstimates lets the policy see the estimates of stage s and returns their
+// sum.
+func (st *state) showEstimates(s sched.StageID) (work float64) {
+	z, reveal := st.cfg.Estimates, st.shown != st.cfg.Estimates
 	t, end := st.x.StageTasks(s)
-	if p, ok := st.cfg.Estimates.Uniform(s); ok {
+	if p, ok := z.Uniform(s); ok {
+		if reveal {
+			st.shown.SetAll(s, p)
+		}
 		return p * float64(end-t)
 	}
-	sum := 0.0
+	var each []float64
 	for ; t < end; t++ {
-		sum += st.cfg.Estimates.Of(s, t)
+		p := z.Of(s, t)
+		work += p
+		if reveal {
+			each = append(each, p)
+		}
 	}
-	return sum
+	if reveal {
+		st.shown.SetEach(s, each)
+	}
+	return work
 }
 
 func (st *state) initTasks() {
@@ -178,13 +199,7 @@ func (st *state) initMachines() {
 		st.slotFree[i/64] |= 1 << (i % 64)
 	}
 	slices.SortStableFunc(st.bySpeed, func(a, b sched.MachineID) int {
-		switch sa, sb := in.Machines[a].Speed, in.Machines[b].Speed; {
-		case sa > sb:
-			return -1
-		case sa < sb:
-			return 1
-		}
-		return 0
+		return cmp.Compare(in.Machines[b].Speed, in.Machines[a].Speed)
 	})
 	for r, id := range st.bySpeed {
 		st.rank[id] = int32(r)
@@ -244,17 +259,17 @@ func (st *state) makeKnown(j sched.JobID) {
 			}
 		}
 	}
-	at, _ := slices.BinarySearchFunc(st.known, j, func(a, b sched.JobID) int {
-		ra, rb := st.in.Jobs[a].Release, st.in.Jobs[b].Release
-		switch {
-		case ra < rb || ra == rb && a < b:
-			return -1
-		case a == b:
-			return 0
+	if z := st.cfg.Estimates; z != nil {
+		for s, end := st.x.JobStages(j); s < end; s++ {
+			if z.Known(s) {
+				st.jobs[j].remaining += st.showEstimates(s)
+			}
 		}
-		return 1
-	})
-	st.known = slices.Insert(st.known, at, j)
+	}
+}
+
+func (st *state) byRelease(a, b sched.JobID) int {
+	return cmp.Or(cmp.Compare(st.in.Jobs[a].Release, st.in.Jobs[b].Release), cmp.Compare(a, b))
 }
 
 func (st *state) touch(s sched.StageID) {
@@ -267,6 +282,15 @@ func (st *state) touch(s sched.StageID) {
 func (st *state) beginRound(now sched.Time) {
 	st.now = now
 	slices.Sort(st.changed)
+	// Only here, in order of TaskID: a sum of floats depends on the order.
+	slices.Sort(st.finished)
+	for _, t := range st.finished {
+		s := st.taskStage[t]
+		if z := st.cfg.Estimates; z.Known(s) {
+			st.jobs[st.x.StageJob(s)].remaining -= z.Of(s, t)
+		}
+	}
+	st.finished = st.finished[:0]
 }
 
 func (st *state) endRound() {
@@ -308,11 +332,34 @@ func (st *state) apply(now sched.Time, ev Event) (changed bool, err error) {
 		if ev.Solution == nil {
 			return false, fmt.Errorf("engine: solved without a solution")
 		}
+		if err := st.checkSolution(ev.Solution); err != nil {
+			return false, err
+		}
 		st.solution = ev.Solution
 	default:
 		return false, fmt.Errorf("engine: unknown kind of event %d", ev.Kind)
 	}
 	return true, nil
+}
+
+// checkSolution refuses what a policy could trip over.
+func (st *state) checkSolution(sol *policy.Solution) error {
+	for _, s := range sol.Order {
+		if s < 0 || int(s) >= len(st.stages) {
+			return fmt.Errorf("engine: solution %d: no stage %d", sol.ID, s)
+		}
+	}
+	if n := len(sol.Queues); n != 0 && n != len(st.slotTask) {
+		return fmt.Errorf("engine: solution %d: %d queues for %d slots", sol.ID, n, len(st.slotTask))
+	}
+	for _, q := range sol.Queues {
+		for _, t := range q {
+			if t < 0 || int(t) >= len(st.taskState) {
+				return fmt.Errorf("engine: solution %d: no task %d", sol.ID, t)
+			}
+		}
+	}
+	return nil
 }
 
 func (st *state) arrive(j sched.JobID) error {
@@ -323,6 +370,8 @@ func (st *state) arrive(j sched.JobID) error {
 	job.arrived = true
 	if st.cfg.Knowledge.Arrivals == policy.Online {
 		st.makeKnown(j)
+		at, _ := slices.BinarySearchFunc(st.known, j, st.byRelease)
+		st.known = slices.Insert(st.known, at, j)
 	}
 	st.activate(j)
 	return nil
@@ -337,7 +386,7 @@ func (st *state) activate(j sched.JobID) {
 	}
 	job.state = policy.JobActive
 	for s, end := st.x.JobStages(j); s < end; s++ {
-		if st.stages[s].waitsFor == 0 {
+		if st.stages[s].waitsFor == 0 && !st.stages[s].ready {
 			st.ready(s)
 		}
 	}
@@ -347,6 +396,9 @@ func (st *state) ready(s sched.StageID) {
 	st.stages[s].ready = true
 	st.inputs.ready(s)
 	st.touch(s)
+	if st.stages[s].total == 0 { // a transfer of nothing
+		st.complete(st.now, s)
+	}
 }
 
 // start checks and carries out the start of a task.
@@ -359,8 +411,8 @@ func (st *state) start(now sched.Time, a policy.Start) (slot, attempt int32, err
 	if got := v.Task(a.Task); got != policy.TaskPending {
 		return 0, 0, fmt.Errorf("start of task %d of %s, which is %v", a.Task, st.x.StageName(s), got)
 	}
-	if !v.Fits(s, a.Machine) {
-		return 0, 0, fmt.Errorf("start of task %d of %s on machine %s, where it does not fit now", a.Task, st.x.StageName(s), st.in.Machines[a.Machine].Name)
+	if why := v.obstacle(s, a.Machine); why != nothing {
+		return 0, 0, fmt.Errorf("start of task %d of %s on machine %s, %s", a.Task, st.x.StageName(s), st.in.Machines[a.Machine].Name, why)
 	}
 	global := st.freeSlot(a.Machine, a.Slot)
 	if global < 0 {
@@ -460,8 +512,8 @@ func (st *state) end(now sched.Time, t sched.TaskID, ok bool) {
 	case ok:
 		st.taskState[t] = policy.TaskDone
 		st.stages[s].done++
-		if z := st.cfg.Estimates; z != nil && z.Known(s) {
-			st.jobs[j].remaining -= z.Of(s, t)
+		if st.cfg.Estimates != nil {
+			st.finished = append(st.finished, t)
 		}
 		if m != sched.None {
 			st.inputs.finished(s, m, now)
@@ -469,8 +521,8 @@ func (st *state) end(now sched.Time, t sched.TaskID, ok bool) {
 		if st.stages[s].done == st.stages[s].total {
 			st.complete(now, s)
 		}
-	case int(st.taskAttempt[t]) <= st.x.Stage(s).Retries && !st.stages[s].cancelled:
-		st.taskState[t] = policy.TaskBlocked // pending again
+	case int(st.taskAttempt[t]-st.taskLost[t]) <= st.x.Stage(s).Retries:
+		st.taskState[t] = policy.TaskBlocked // pending again, unless the stage is cancelled
 	default:
 		st.taskState[t] = policy.TaskFailed
 		st.stages[s].failed++
@@ -483,18 +535,18 @@ func (st *state) end(now sched.Time, t sched.TaskID, ok bool) {
 // complete passes on that all of stage s is done.
 func (st *state) complete(now sched.Time, s sched.StageID) {
 	j := st.x.StageJob(s)
+	st.stages[s].cancelled = false // too late: what ran has succeeded
 	st.jobs[j].stagesLeft--
 	for _, n := range st.next[s] {
-		if st.stages[n].waitsFor--; st.stages[n].waitsFor == 0 && !st.stages[n].cancelled {
+		if st.stages[n].waitsFor--; st.stages[n].waitsFor == 0 {
 			st.ready(n)
 		}
 	}
 	st.touch(s)
-	if st.jobs[j].stagesLeft > 0 {
-		return
+	if st.jobs[j].stagesLeft > 0 || st.jobs[j].state == policy.JobDone {
+		return // or an empty stage after s has completed the job already
 	}
 	st.jobs[j].state, st.jobs[j].completion = policy.JobDone, now
-	st.jobs[j].remaining = 0
 	st.unresolved--
 	for _, n := range st.nextJob[j] {
 		st.jobs[n].waitsFor--
@@ -518,7 +570,7 @@ func (st *state) failTask(j sched.JobID, s sched.StageID) {
 }
 
 func (st *state) cancel(s sched.StageID) {
-	if stage := &st.stages[s]; !stage.cancelled && stage.done < stage.total {
+	if stage := &st.stages[s]; !stage.cancelled && (stage.done < stage.total || !stage.ready) {
 		stage.cancelled = true
 		st.touch(s)
 	}
@@ -538,6 +590,9 @@ func (st *state) notRun(j sched.JobID) {
 		if st.jobs[n].state == policy.JobWaiting {
 			st.jobs[n].state = policy.JobNotRun
 			st.unresolved--
+			for k, end := st.x.JobStages(n); k < end; k++ {
+				st.stages[k].cancelled = true // no touch: n may not be known yet
+			}
 			st.notRun(n)
 		}
 	}
@@ -577,6 +632,10 @@ func (st *state) setUp(m sched.MachineID, up bool) {
 			if t := st.slotTask[g]; t != sched.None {
 				st.release(t)
 				st.taskState[t] = policy.TaskBlocked
+				if st.taskLost == nil {
+					st.taskLost = map[sched.TaskID]int32{}
+				}
+				st.taskLost[t]++
 				st.touch(st.taskStage[t])
 				st.settle(st.x.StageJob(st.taskStage[t]))
 			}

@@ -12,12 +12,23 @@ import (
 type view state
 
 func (v *view) Index() *sched.Index         { return v.visible }
-func (v *view) Estimates() *sched.Sizes     { return v.cfg.Estimates }
+func (v *view) Estimates() *sched.Sizes     { return v.shown }
 func (v *view) Knowledge() policy.Knowledge { return v.cfg.Knowledge }
 func (v *view) Known() []sched.JobID        { return v.known }
 func (v *view) Changed() []sched.StageID    { return v.changed }
 
-func (v *view) Job(j sched.JobID) policy.JobState { return v.jobs[j].state }
+func (v *view) Job(j sched.JobID) policy.JobState {
+	if v.hidden(j) {
+		return policy.JobWaiting
+	}
+	return v.jobs[j].state
+}
+
+// hidden reports whether the policy does not know of j yet. That it will not run
+// may have been settled already.
+func (v *view) hidden(j sched.JobID) bool {
+	return !v.jobs[j].arrived && v.cfg.Knowledge.Arrivals == policy.Online
+}
 
 func (v *view) Stage(s sched.StageID) policy.StageState {
 	st := &v.stages[s]
@@ -43,15 +54,20 @@ func (v *view) unit(t policy.TaskState, s sched.StageID) policy.TaskState {
 	switch {
 	case t != policy.TaskBlocked:
 		return t
-	case v.stages[s].cancelled:
+	case v.stages[s].cancelled && !v.hidden(v.x.StageJob(s)):
 		return policy.TaskCancelled
-	case v.stages[s].ready:
+	case v.stages[s].ready && !v.stages[s].cancelled:
 		return policy.TaskPending
 	}
 	return policy.TaskBlocked
 }
 
-func (v *view) Remaining(j sched.JobID) float64 { return max(0, v.jobs[j].remaining) }
+func (v *view) Remaining(j sched.JobID) float64 {
+	if v.jobs[j].state == policy.JobDone {
+		return 0
+	}
+	return max(0, v.jobs[j].remaining)
+}
 
 func (v *view) BySpeed() []sched.MachineID { return v.bySpeed }
 
@@ -79,28 +95,52 @@ func (v *view) Slot(m sched.MachineID, slot int32) (sched.TaskID, sched.Time) {
 	return v.slotTask[g], v.slotSince[g]
 }
 
-func (v *view) Fits(s sched.StageID, m sched.MachineID) bool {
-	if !v.machines[m].up || v.machines[m].free == 0 {
-		return false
+func (v *view) Fits(s sched.StageID, m sched.MachineID) bool { return v.obstacle(s, m) == nothing }
+
+// obstacle completes the sentence "the task cannot start on this machine, ...".
+type obstacle string
+
+const (
+	nothing    obstacle = ""
+	down       obstacle = "which is down"
+	noSlot     obstacle = "which has no free slot"
+	noResource obstacle = "which lacks the resources it needs"
+	elsewhere  obstacle = "where its stage may not run"
+	noInput    obstacle = "where its input has not arrived"
+)
+
+// obstacle says what keeps a task of s from starting on m now. It looks only at
+// what the policy may know of s.
+func (v *view) obstacle(s sched.StageID, m sched.MachineID) obstacle {
+	switch {
+	case !v.machines[m].up:
+		return down
+	case v.machines[m].free == 0:
+		return noSlot
 	}
-	stage := v.x.Stage(s)
+	stage := v.visible.Stage(s)
 	base := int(m) * len(v.in.Resources)
 	for d, n := range stage.Needs {
 		if n > v.free[base+d] {
-			return false
+			return noResource
 		}
 	}
-	if stage.Machines != nil && !slices.Contains(stage.Machines, m) {
-		return false
+	switch {
+	case stage.Machines != nil && !slices.Contains(stage.Machines, m):
+		return elsewhere
+	case v.InputReady(s, m) > v.now:
+		return noInput
 	}
-	return v.InputReady(s, m) <= v.now
+	return nothing
 }
 
 func (v *view) InputReady(s sched.StageID, m sched.MachineID) sched.Time { return v.inputs.at(s, m) }
 
 func (v *view) PortsFree(f sched.FlowID) bool {
-	fl := (*state)(v).flow(f)
-	return !v.sourceBusy[fl.From] && !v.sinkBusy[fl.To]
+	s := v.x.FlowStage(f)
+	first, _ := v.x.StageFlows(s)
+	fl := &v.visible.Stage(s).Flows[f-first]
+	return !v.sourceBusy[fl.From] && !v.sinkBusy[fl.To] && v.machines[fl.From].up && v.machines[fl.To].up
 }
 
 func (v *view) Attained(a policy.Activity) float64 {

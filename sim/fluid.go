@@ -66,6 +66,9 @@ func (s *simulation) group(id policy.GroupID) *fluid {
 func (s *simulation) join(now sched.Time, a *engine.Action) {
 	act := policy.Activity{Task: a.Task, Flow: a.Flow}
 	work := s.leave(now, act)
+	if a.Task != sched.None {
+		s.placed[a.Task] = sched.None // what an earlier attempt did in a slot counts no more
+	}
 	g := s.group(a.Group)
 	g.advance(now)
 	s.memberOf[act] = a.Group
@@ -123,7 +126,7 @@ func (s *simulation) nextOfGroup(e entry) engine.Event {
 	g.service = math.Max(g.service, m.service)
 	s.arm(policy.GroupID(e.id))
 	if m.a.Task != sched.None {
-		return engine.Finished(m.a.Task, m.attempt)
+		return s.taskEnded(m.a.Task, m.attempt)
 	}
 	return engine.Event{Kind: engine.FlowFinished, Flow: m.a.Flow}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,6 +82,11 @@ type simulation struct {
 	sent     []int32 // per flow: the same for transmissions
 }
 
+// maxIdle is how many wake-ups may follow one another when nothing else can
+// happen any more, before the policy is taken to be asking for them for ever. At
+// most one per stage and machine is the engine's own, for input that arrives.
+const maxIdle = 1_000_000
+
 // Run simulates until every job has ended. Cost: O(log running) per event, plus
 // what the policy takes.
 func Run(cfg Config) (*Result, error) {
@@ -95,6 +101,12 @@ func Run(cfg Config) (*Result, error) {
 }
 
 func newSimulation(cfg Config) (*simulation, error) {
+	if cfg.Instance == nil || cfg.Policy == nil {
+		return nil, errors.New("sim: need an instance and a policy")
+	}
+	if err := cfg.Instance.Validate(); err != nil {
+		return nil, err
+	}
 	x := sched.NewIndex(cfg.Instance)
 	z := cfg.Sizes
 	if z == nil {
@@ -121,7 +133,7 @@ func newSimulation(cfg Config) (*simulation, error) {
 		sent:     make([]int32, x.Flows()),
 		memberOf: map[policy.Activity]policy.GroupID{},
 	}
-	slices.SortStableFunc(s.outages, func(a, b Outage) int { return compareTime(a.At, b.At) })
+	slices.SortStableFunc(s.outages, func(a, b Outage) int { return cmp.Compare(a.At, b.At) })
 	s.out.Schedule.Tasks = make([]sched.Placement, 0, x.Tasks())
 	s.out.Sizes = z
 	return s, nil
@@ -133,36 +145,27 @@ func byRelease(in *sched.Instance) []sched.JobID {
 		jobs[j] = sched.JobID(j)
 	}
 	slices.SortStableFunc(jobs, func(a, b sched.JobID) int {
-		return compareTime(in.Jobs[a].Release, in.Jobs[b].Release)
+		return cmp.Compare(in.Jobs[a].Release, in.Jobs[b].Release)
 	})
 	return jobs
 }
 
-func compareTime(a, b sched.Time) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 func (s *simulation) run() error {
-	for n := 1; ; n++ {
+	idle := 0
+	for n := 1; !s.e.Done(); n++ {
 		if s.cfg.Stop != nil && n%stopEvery == 0 && s.cfg.Stop() {
 			return ErrInterrupted
 		}
+		if idle++; s.next < len(s.arrivals) || len(s.outages) > 0 || len(s.queue) > 0 {
+			idle = 0
+		}
 		now, ev := s.pop()
-		if ev.Kind == 0 {
-			break
+		if ev.Kind == 0 || idle > maxIdle {
+			return fmt.Errorf("sim: nothing more can happen, but jobs are left:\n  %s", strings.Join(s.e.Blocked(), "\n  "))
 		}
 		if err := s.step(now, ev); err != nil {
 			return err
 		}
-	}
-	if !s.e.Done() {
-		return fmt.Errorf("sim: nothing more can happen, but jobs are left:\n  %s", strings.Join(s.e.Blocked(), "\n  "))
 	}
 	return nil
 }
@@ -219,11 +222,14 @@ func (s *simulation) ended(e entry) engine.Event {
 		s.out.Solution = sol
 		return engine.Event{Kind: engine.Solved, Solution: sol}
 	}
-	t := sched.TaskID(e.id)
-	if s.cfg.Fails != nil && s.cfg.Fails(t, e.tag) {
-		return engine.Failed(t, e.tag)
+	return s.taskEnded(sched.TaskID(e.id), e.tag)
+}
+
+func (s *simulation) taskEnded(t sched.TaskID, attempt int32) engine.Event {
+	if s.cfg.Fails != nil && s.cfg.Fails(t, attempt) {
+		return engine.Failed(t, attempt)
 	}
-	return engine.Finished(t, e.tag)
+	return engine.Finished(t, attempt)
 }
 
 func (s *simulation) step(now sched.Time, ev engine.Event) error {
@@ -311,6 +317,9 @@ func (s *simulation) result() *Result {
 			kept = append(kept, p)
 		}
 	}
+	slices.SortFunc(kept, func(a, b sched.Placement) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Task, b.Task))
+	})
 	r.Schedule.Tasks = kept
 	return r
 }

@@ -17,6 +17,7 @@ type account struct {
 	touched []uint32 // per machine: the round it was last touched in
 	slots   []int32
 	free    []int64 // machine-major
+	spent   int     // ranks below have no slot left in this round
 }
 
 func (a *account) begin(v policy.View) {
@@ -28,6 +29,7 @@ func (a *account) begin(v policy.View) {
 	}
 	a.v = v
 	a.round++
+	a.spent = 0
 }
 
 // fits reports whether a task of s could start on m now, after what the decision
@@ -51,18 +53,27 @@ func (a *account) fits(s sched.StageID, m sched.MachineID) bool {
 	return true
 }
 
-// idle returns the first rank >= rank whose machine has a slot left, or -1.
+// idle returns the first rank >= rank whose machine has a slot left, or -1. Slots
+// only get fewer during a round, so what was found spent is not looked at again:
+// when all machines are idle at once, a scan per start would be quadratic.
 func (a *account) idle(rank int) int {
-	for {
-		rank = a.v.Idle(rank)
-		if rank < 0 {
-			return -1
-		}
-		if m := a.v.BySpeed()[rank]; a.touched[m] != a.round || a.slots[m] > 0 {
-			return rank
-		}
-		rank++
+	fromStart := rank <= a.spent
+	if fromStart {
+		rank = a.spent
 	}
+	for rank = a.v.Idle(rank); rank >= 0; rank = a.v.Idle(rank + 1) {
+		if m := a.v.BySpeed()[rank]; a.touched[m] != a.round || a.slots[m] > 0 {
+			break
+		}
+	}
+	switch {
+	case !fromStart:
+	case rank < 0:
+		a.spent = len(a.touched)
+	default:
+		a.spent = rank
+	}
+	return rank
 }
 
 // take books a task of s on m.

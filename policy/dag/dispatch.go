@@ -17,12 +17,17 @@ type dispatch struct {
 	q        *queue
 	a        account
 	profiles []profile // per machine
+	lanes    lanes
+	finish   []sched.Time // when the tasks of out.Start are expected to finish
 	out      policy.Decision
+
+	general bool // tests: never use lanes
 }
 
-// reserveLimit bounds the reservations of one round: beyond, tasks far behind in
-// the queue could only take what the ones before them are about to need.
-const reserveLimit = 256
+// lookLimit bounds how many machines, or speeds, one round looks at: with as many
+// reservations, tasks farther behind in the queue could only take what the ones
+// before them are about to need.
+const lookLimit = 1 << 18
 
 // overdue: a task that has run longer than estimated is expected to take this
 // part of its present age more. Any positive value keeps the estimate in the
@@ -30,15 +35,17 @@ const reserveLimit = 256
 const overdue = 0.25
 
 func (d *dispatch) decide(now sched.Time, v policy.View) (policy.Decision, error) {
-	d.out.Start, d.out.Reasons = d.out.Start[:0], d.out.Reasons[:0]
+	d.out.Start, d.out.Reasons, d.out.Wake = d.out.Start[:0], d.out.Reasons[:0], 0
+	d.finish = d.finish[:0]
 	d.q.update(v)
 	d.q.begin()
 	d.a.begin(v)
 	if d.profiles == nil {
 		d.profiles = make([]profile, len(v.BySpeed()))
 	}
+	simple := !d.general && d.q.simple()
 	ahead := 0 // tasks of the head stage that have been given a reservation
-	for budget := reserveLimit; budget > 0 && d.a.idle(0) >= 0; {
+	for looks := 0; looks < lookLimit && d.a.idle(0) >= 0; {
 		s, ok := d.q.head()
 		if !ok {
 			break
@@ -53,26 +60,34 @@ func (d *dispatch) decide(now sched.Time, v policy.View) (policy.Decision, error
 		if err != nil {
 			return policy.Decision{}, err
 		}
-		c := d.choose(now, s, p)
+		var c choice
+		if simple {
+			c = d.chooseSimple(now, p, &looks)
+		} else {
+			c = d.choose(now, s, p, &looks)
+		}
 		switch {
 		case c.machine == sched.None: // pinned to machines that are down
 			d.q.block(s)
 			ahead = 0
 			d.wait(v, s, policy.NoFit, sched.None)
 		case c.start == now:
-			t = d.q.started(v, s, ahead)
-			ahead = min(ahead, int(d.q.stages[s].left))
+			d.start(v, s, ahead, c)
+			if !simple {
+				d.profile(now, c.machine).add(now, c.finish, s, false)
+			}
 			if d.q.stages[s].left == 0 {
 				ahead = 0
 			}
-			d.out.Start = append(d.out.Start, policy.Start{Task: t, Machine: c.machine, Slot: sched.None})
-			d.a.take(s, c.machine)
-			d.profile(now, c.machine).add(now, c.finish, s, false)
 		default:
-			budget--
 			ahead++
-			d.profile(now, c.machine).add(c.start, c.finish, s, true)
-			if v.Stage(s).Running == 0 {
+			if d.out.Wake == 0 || c.start < d.out.Wake {
+				d.out.Wake = c.start // if the machine is late, choose again
+			}
+			if !simple {
+				d.profile(now, c.machine).add(c.start, c.finish, s, true)
+			}
+			if ahead == 1 && v.Stage(s).Running == 0 {
 				d.wait(v, s, policy.Reserved, c.machine)
 			}
 		}
@@ -80,6 +95,32 @@ func (d *dispatch) decide(now sched.Time, v policy.View) (policy.Decision, error
 	d.q.end()
 	d.explain(v)
 	return d.out, nil
+}
+
+// start starts the task of s behind those that have a reservation.
+func (d *dispatch) start(v policy.View, s sched.StageID, ahead int, c choice) {
+	t := d.q.started(v, s, ahead)
+	d.out.Start = append(d.out.Start, policy.Start{Task: t, Machine: c.machine, Slot: sched.None})
+	d.finish = append(d.finish, c.finish)
+	d.a.take(s, c.machine)
+}
+
+// chooseSimple is choose for a task that needs only a slot; it books the slot.
+// An idle machine of the highest speed needs no comparison.
+func (d *dispatch) chooseSimple(now sched.Time, p float64, looks *int) choice {
+	machines := d.a.v.Index().Instance.Machines
+	if d.lanes.round != d.a.round {
+		*looks++
+		m := d.a.v.BySpeed()[d.a.idle(0)]
+		if machines[m].Speed == machines[d.a.v.BySpeed()[0]].Speed {
+			return choice{m, now, now + sched.Duration(p, machines[m].Speed)}
+		}
+		d.lanes.build(d, now)
+	}
+	c, class := d.lanes.choose(p)
+	d.lanes.take(class, c.finish)
+	*looks += len(d.lanes.classes)
+	return c
 }
 
 // explain gives a reason to stages that have just become ready and were not
@@ -115,12 +156,13 @@ type choice struct {
 
 // choose returns the machine where a task of s with size p finishes first. Busy
 // machines can win only if they are at least as fast as the first idle one.
-func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64) choice {
+func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64, looks *int) choice {
 	best := choice{machine: sched.None, finish: sched.Never}
 	v := d.a.v
 	in := v.Index().Instance
 	st := v.Index().Stage(s)
 	for _, m := range v.BySpeed() {
+		*looks++
 		mach := &in.Machines[m]
 		if !v.Machine(m).Up || !in.MayRun(st, m) {
 			continue
@@ -162,22 +204,28 @@ func (d *dispatch) profile(now sched.Time, m sched.MachineID) *profile {
 	v := d.a.v
 	mach := &v.Index().Instance.Machines[m]
 	for slot := range int32(mach.Slots) {
-		t, since := v.Slot(m, slot)
-		if t == sched.None {
-			continue
+		if t, _ := v.Slot(m, slot); t != sched.None {
+			pr.add(now, d.free(now, m, slot), v.Index().TaskStage(t), false)
 		}
-		s := v.Index().TaskStage(t)
-		p, err := estimate(v, s, t)
-		end := since
-		if err == nil {
-			end += sched.Duration(p, mach.Speed)
-		}
-		if end <= now {
-			end = now + 1 + sched.Time(overdue*float64(now-since))
-		}
-		pr.add(now, end, s, false)
 	}
 	return pr
+}
+
+// free returns when a slot is expected to get free; now if it is.
+func (d *dispatch) free(now sched.Time, m sched.MachineID, slot int32) sched.Time {
+	v := d.a.v
+	t, since := v.Slot(m, slot)
+	if t == sched.None {
+		return now
+	}
+	end := since
+	if p, err := estimate(v, v.Index().TaskStage(t), t); err == nil {
+		end += sched.Duration(p, v.Index().Instance.Machines[m].Speed)
+	}
+	if end <= now {
+		end = now + 1 + sched.Time(overdue*float64(now-since))
+	}
+	return end
 }
 
 // profile is the future of one machine's slots and resources during one round.

@@ -1,7 +1,9 @@
 package dag
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
@@ -79,17 +81,18 @@ type fifo struct {
 // scheduler. Cost: O(log stages) per event, plus the machines looked at.
 func NewFIFO() policy.Policy {
 	p := &fifo{}
-	p.q = newQueue(p.before)
+	p.q = newQueue(func(a, b sched.StageID) bool { return byRelease(p.x, a, b) < 0 })
 	p.pick = p.fastest
 	return p
 }
 
-func (p *fifo) before(a, b sched.StageID) bool {
-	ja, jb := p.x.StageJob(a), p.x.StageJob(b)
-	if ra, rb := p.x.Instance.Jobs[ja].Release, p.x.Instance.Jobs[jb].Release; ra != rb {
-		return ra < rb
-	}
-	return a < b
+// byRelease orders stages by their job's release, then by number.
+func byRelease(x *sched.Index, a, b sched.StageID) int {
+	jobs := x.Instance.Jobs
+	return cmp.Or(
+		cmp.Compare(jobs[x.StageJob(a)].Release, jobs[x.StageJob(b)].Release),
+		cmp.Compare(a, b),
+	)
 }
 
 func (p *fifo) Decide(_ sched.Time, v policy.View, _ *rand.Rand) (policy.Decision, error) {
@@ -103,6 +106,7 @@ type random struct {
 	rng      *rand.Rand
 	priority []uint64
 	machines []sched.MachineID
+	fresh    []sched.StageID
 }
 
 // NewRandom returns the policy that serves pending stages in an order drawn when
@@ -139,10 +143,16 @@ func (p *random) Decide(_ sched.Time, v policy.View, rng *rand.Rand) (policy.Dec
 	if p.priority == nil {
 		p.priority = make([]uint64, v.Index().Stages())
 	}
+	// Draws follow the releases, not the order of the file.
+	p.fresh = p.fresh[:0]
 	for _, s := range v.Changed() {
 		if p.priority[s] == 0 && v.Stage(s).Ready {
-			p.priority[s] = rng.Uint64() | 1
+			p.fresh = append(p.fresh, s)
 		}
+	}
+	slices.SortFunc(p.fresh, func(a, b sched.StageID) int { return byRelease(v.Index(), a, b) })
+	for _, s := range p.fresh {
+		p.priority[s] = rng.Uint64() | 1
 	}
 	return p.decide(v), nil
 }

@@ -24,6 +24,7 @@ type queue struct {
 type class struct {
 	heap    stageHeap
 	blocked bool
+	simple  bool // a slot, any slot, is all that its tasks need
 }
 
 // queued is what the queue knows of a stage.
@@ -45,6 +46,15 @@ func (q *queue) update(v policy.View) {
 		q.stages = make([]queued, v.Index().Stages())
 	}
 	for _, s := range v.Changed() {
+		q.refresh(v, s)
+	}
+}
+
+// reset takes in all stages afresh, in the present order.
+func (q *queue) reset(v policy.View) {
+	*q = *newQueue(q.less)
+	q.stages = make([]queued, v.Index().Stages())
+	for s := range sched.StageID(v.Index().Stages()) {
 		q.refresh(v, s)
 	}
 }
@@ -124,7 +134,8 @@ func (q *queue) classOf(v policy.View, s sched.StageID) int32 {
 	if !ok {
 		c = int32(len(q.classes))
 		q.byNeeds[string(key)] = c
-		q.classes = append(q.classes, class{heap: stageHeap{q: q}})
+		simple := !slices.ContainsFunc(st.Needs, func(n int64) bool { return n > 0 }) && st.Machines == nil && len(st.Input) == 0
+		q.classes = append(q.classes, class{heap: stageHeap{q: q}, simple: simple})
 	}
 	return c
 }
@@ -134,6 +145,16 @@ func (q *queue) begin() {
 	for i := range q.classes {
 		q.classes[i].blocked = false
 	}
+}
+
+// simple reports whether every task in the queue needs only a slot.
+func (q *queue) simple() bool {
+	for i := range q.classes {
+		if !q.classes[i].simple && len(q.classes[i].heap.stages) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // head returns the first stage of the classes that are not blocked.

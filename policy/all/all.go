@@ -1,0 +1,73 @@
+// Package all gathers the policies that Fairlead comes with.
+package all
+
+import (
+	"encoding/json"
+
+	"github.com/fairlead-project/fairlead/policy"
+	"github.com/fairlead-project/fairlead/policy/dag"
+)
+
+const problem = "Q|prec,r_j|Σw_jC_j"
+
+// Registry returns a registry of every policy.
+func Registry() *policy.Registry {
+	return policy.NewRegistry(
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "fifo", Problem: problem,
+				Summary:   "jobs in order of release, on the fastest idle machine; work-conserving",
+				Source:    "Hadoop's default",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesUnknown, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewFIFO),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "spc", Problem: problem,
+				Summary:   "order of the stages in an LP relaxation, each task where it finishes first",
+				Guarantee: "2(1+(m-1)/D), +1 with releases, for plain=true and exact sizes",
+				Source:    "Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM 2021",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Offline},
+				Params: [][2]string{
+					{"plain=false", "true: keep the machine queues of the plan (the paper's Algorithm 1)"},
+					{"subset=false", "true, with plain: the best plan on the m' fastest slots, for all m'"},
+					{"tolerance=1e-4", "relative gap at which to stop solving the relaxation"},
+					{"iterations=0", "budget of the solve; 0: by size"},
+					{"patience=1", "seconds to wait for the plan before starting in Smith's order"},
+				},
+			},
+			New: func(params json.RawMessage) (policy.Policy, error) {
+				var p dag.SPCParams
+				if err := policy.Decode(params, &p); err != nil {
+					return nil, err
+				}
+				return dag.NewSPC(p)
+			},
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "wspt", Problem: problem,
+				Summary:   "greatest weight over remaining work first, each task where it finishes first",
+				Source:    "Smith 1956, on the level of jobs",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewWSPT),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "random", Problem: problem,
+				Summary:   "stages in random order on random machines; the floor",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesUnknown, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewRandom),
+		},
+	)
+}
+
+// plain makes a policy that has no parameters.
+func plain(make func() policy.Policy) func(json.RawMessage) (policy.Policy, error) {
+	return func(params json.RawMessage) (policy.Policy, error) {
+		return make(), policy.Decode(params, &struct{}{})
+	}
+}

@@ -1,0 +1,96 @@
+package dag
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/fairlead-project/fairlead/engine"
+	"github.com/fairlead-project/fairlead/policy"
+	"github.com/fairlead-project/fairlead/sched"
+	"github.com/fairlead-project/fairlead/sim"
+	"github.com/fairlead-project/fairlead/size"
+)
+
+// simpleInstance has tasks that need only a slot, on machines of few speeds, many
+// of them equal so that ties occur.
+func simpleInstance(rng *rand.Rand) *sched.Instance {
+	in := &sched.Instance{}
+	for m := range 1 + rng.IntN(6) {
+		in.Machines = append(in.Machines, sched.Machine{
+			Name: fmt.Sprint("m", m), Speed: float64(1 + rng.IntN(4)), Slots: 1 + rng.IntN(2), Port: math.Inf(1),
+		})
+	}
+	for j := range 1 + rng.IntN(6) {
+		job := sched.Job{Name: fmt.Sprint("j", j), Weight: float64(1 + rng.IntN(4)), Release: sched.Time(rng.IntN(4)) * sched.Second}
+		for s := range 1 + rng.IntN(3) {
+			st := sched.Stage{Name: fmt.Sprint("s", s), Count: 1 + rng.IntN(12)}
+			if s > 0 && rng.IntN(2) == 0 {
+				st.After = []int{s - 1}
+			}
+			for range st.Count {
+				st.Sizes = append(st.Sizes, size.Exact(1+rng.IntN(9)))
+			}
+			if rng.IntN(2) == 0 {
+				st.Sizes = st.Sizes[:1]
+			}
+			job.Stages = append(job.Stages, st)
+		}
+		in.Jobs = append(in.Jobs, job)
+	}
+	return in
+}
+
+// The lanes must give the very schedules that the profiles give, also when sizes
+// turn out different from their estimates.
+func TestLanesEqualProfiles(t *testing.T) {
+	waited := false
+	for seed := range uint64(1000) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		in := simpleInstance(rng)
+		x := sched.NewIndex(in)
+		est, err := sim.Means(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		real := est
+		if seed%2 == 1 {
+			real = sched.NewSizes(x)
+			for s := range sched.StageID(x.Stages()) {
+				first, end := x.StageTasks(s)
+				each := make([]float64, end-first)
+				for k := range each {
+					each[k] = est.Of(s, first+sched.TaskID(k)) * (0.3 + 2*rng.Float64())
+				}
+				real.SetEach(s, each)
+			}
+		}
+		var schedules [2][]sched.Placement
+		for i, general := range []bool{false, true} {
+			p := NewWSPT().(*wspt)
+			p.general = general
+			r, err := sim.Run(sim.Config{
+				Instance: in, Policy: p, Sizes: real, Estimates: est,
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+				Observe: func(now sched.Time, _ engine.Event, actions []engine.Action) error {
+					waited = waited || slices.ContainsFunc(actions, func(a engine.Action) bool {
+						return a.Kind == engine.WakeAt && a.At > now
+					})
+					return nil
+				},
+			})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			schedules[i] = r.Schedule.Tasks
+		}
+		if !slices.Equal(schedules[0], schedules[1]) {
+			t.Fatalf("seed %d: lanes\n%v\nprofiles\n%v", seed, schedules[0], schedules[1])
+		}
+	}
+	if !waited {
+		t.Error("no task ever waited for a faster machine")
+	}
+}
