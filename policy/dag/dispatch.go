@@ -12,7 +12,8 @@ import (
 // it is expected to finish first (S-PC's rule for choosing a machine, applied at
 // launch). If that machine is busy, the task waits for it: it gets a reservation
 // there, which a later task of the queue may not delay, and the next task is
-// looked at. Ties go to the faster machine, then to the smaller MachineID.
+// looked at. Ties go to a machine that is idle now, then to the faster one, then to
+// the smaller MachineID.
 type dispatch struct {
 	q        *queue
 	a        account
@@ -117,7 +118,7 @@ func (d *dispatch) chooseSimple(now sched.Time, p float64, looks *int) choice {
 		}
 		d.lanes.build(d, now)
 	}
-	c, class := d.lanes.choose(p)
+	c, class := d.lanes.choose(now, p)
 	d.lanes.take(class, c.finish)
 	*looks += len(d.lanes.classes)
 	return c
@@ -154,8 +155,14 @@ type choice struct {
 	start, finish sched.Time
 }
 
+// before reports whether c is better than best, a choice on a machine that is at
+// least as fast.
+func (c choice) before(best choice, now sched.Time) bool {
+	return c.finish < best.finish || c.finish == best.finish && c.start == now && best.start > now
+}
+
 // choose returns the machine where a task of s with size p finishes first. Busy
-// machines can win only if they are at least as fast as the first idle one.
+// machines can win only if they are faster than the first idle one.
 func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64, looks *int) choice {
 	best := choice{machine: sched.None, finish: sched.Never}
 	v := d.a.v
@@ -168,12 +175,12 @@ func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64, looks *int
 			continue
 		}
 		dur := sched.Duration(p, mach.Speed)
-		if best.machine != sched.None && now+dur >= best.finish {
+		if best.machine != sched.None && now+dur > best.finish {
 			break // and all that follow are no faster
 		}
 		start := d.earliest(now, s, m, dur)
-		if start+dur < best.finish {
-			best = choice{m, start, start + dur}
+		if c := (choice{m, start, start + dur}); c.before(best, now) {
+			best = c
 		}
 	}
 	return best

@@ -75,15 +75,16 @@ func (l *lanes) build(d *dispatch, now sched.Time) {
 
 // choose returns where a task of size p finishes first, and the class of that
 // machine.
-func (l *lanes) choose(p float64) (best choice, class int) {
+func (l *lanes) choose(now sched.Time, p float64) (best choice, class int) {
 	best = choice{machine: sched.None, finish: sched.Never}
 	for i := range l.classes {
 		c := &l.classes[i]
 		if len(c.slots) == 0 {
 			continue
 		}
-		if f := c.slots[0].at + sched.Duration(p, c.speed); f < best.finish {
-			best, class = choice{c.slots[0].m, c.slots[0].at, f}, i
+		top := c.slots[0]
+		if c := (choice{top.m, top.at, top.at + sched.Duration(p, c.speed)}); c.before(best, now) {
+			best, class = c, i
 		}
 	}
 	return best, class
