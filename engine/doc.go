@@ -11,11 +11,14 @@
 // Events only update state. Decisions are made in rounds: the first event of an
 // instant asks for a Wake at that instant, the driver delivers it after all
 // other events of the instant, and only then is the policy asked. So the order
-// of simultaneous events does not matter.
+// of simultaneous events does not matter, unless they contradict each other: what
+// ends on a machine at the instant the machine is lost counts only if it is told
+// first, and of two solutions the later one holds.
 //
 // The physics, checked for every start that a policy asks for: a task holds one
 // slot and its needs from start to end; a flow holds its source port and its
 // sink port whole; an activity that has joined a group progresses at its share
 // of the group's rate and holds nothing. A task may start on a machine only
-// when its input has arrived there.
+// when its input has arrived there. A lost machine starts nothing, and what ran in
+// its slots is pending again; flows under way and activities of groups go on.
 package engine

@@ -17,7 +17,7 @@ const (
 	Never Time = math.MaxInt64
 	// MaxTime is the latest time an instance may reach, about 146 years; two
 	// such times can be added without overflow.
-	MaxTime Time = 1 << 62
+	MaxTime Time = 1<<62 - 1
 )
 
 // Seconds returns t in seconds. Above 2^53 ns (104 days) the last digits are lost.

@@ -198,6 +198,44 @@ func TestSizesComeFromTheSeedAlone(t *testing.T) {
 	}
 }
 
+// What is random for one purpose is independent of what is random for another.
+func TestStreamsDiffer(t *testing.T) {
+	u, err := size.NewUniform(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &sched.Instance{
+		Machines: []sched.Machine{{Name: "m", Speed: 1, Slots: 1, Port: 1}},
+		Jobs: []sched.Job{
+			job(0,
+				sched.Stage{Name: "s", Count: 1, Sizes: []size.Dist{u}},
+				sched.Stage{Name: "t", Flows: []sched.Flow{{Size: u}}}),
+		},
+	}
+	p := &drawing{}
+	r, err := sim.Run(sim.Config{Instance: in, Policy: p, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, flow, own := r.Sizes.Of(0, 0), r.Schedule.Flows[0].Finish.Seconds(), p.first
+	const same = 1e-8 // the flow's size is known to a nanosecond
+	if math.Abs(task-flow) < same || math.Abs(task-own) < same || math.Abs(flow-own) < same {
+		t.Errorf("task %v, flow %v, policy %v", task, flow, own)
+	}
+}
+
+// drawing keeps the first number it draws.
+type drawing struct{ first float64 }
+
+func (p *drawing) Decide(now sched.Time, v policy.View, r *rand.Rand) (d policy.Decision, err error) {
+	if now == 0 && v.Task(0) == policy.TaskPending {
+		p.first = r.Float64()
+		d.Start = []policy.Start{{Slot: sched.None}}
+		d.Flows = []sched.FlowID{0}
+	}
+	return d, nil
+}
+
 // A policy that knows distributions is shown means, one that knows nothing, none.
 func TestEstimates(t *testing.T) {
 	in := random(t, 3)
