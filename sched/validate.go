@@ -153,8 +153,13 @@ func (in *Instance) validateStage(job *Job, st *Stage) error {
 func negative(n int64) bool { return n < 0 }
 
 func (in *Instance) fitsSomewhere(st *Stage) bool {
+	for _, m := range st.Machines {
+		if in.MayRun(st, m) {
+			return true
+		}
+	}
 	for m := range in.Machines {
-		if in.MayRun(st, MachineID(m)) {
+		if st.Machines == nil && in.MayRun(st, MachineID(m)) {
 			return true
 		}
 	}
@@ -162,6 +167,7 @@ func (in *Instance) fitsSomewhere(st *Stage) bool {
 }
 
 // MayRun reports whether a task of st could run on an otherwise empty machine m.
+// Cost: O(resources + log pins).
 func (in *Instance) MayRun(st *Stage, m MachineID) bool {
 	mach := &in.Machines[m]
 	if mach.Slots < 1 {
@@ -175,12 +181,8 @@ func (in *Instance) MayRun(st *Stage, m MachineID) bool {
 	if st.Machines == nil {
 		return true
 	}
-	for _, a := range st.Machines {
-		if a == m {
-			return true
-		}
-	}
-	return false
+	_, pinned := slices.BinarySearch(st.Machines, m)
+	return pinned
 }
 
 // validateSpan refuses instances in which a schedule could run past MaxTime: all

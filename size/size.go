@@ -236,7 +236,11 @@ func NewLognormal(mean, cv float64) (Lognormal, error) {
 		return Lognormal{}, fmt.Errorf("size: lognormal: need mean > 0 and cv > 0, got mean %v, cv %v", mean, cv)
 	}
 	s2 := math.Log1p(cv * cv)
-	return Lognormal{mu: math.Log(mean) - s2/2, sigma: math.Sqrt(s2)}, nil
+	l := Lognormal{mu: math.Log(mean) - s2/2, sigma: math.Sqrt(s2)}
+	if !finite(l.Mean()) || math.IsInf(s2, 1) {
+		return Lognormal{}, fmt.Errorf("size: lognormal: mean %v and cv %v are beyond what can be computed", mean, cv)
+	}
+	return l, nil
 }
 
 // upper returns Pr(X > x) of the unshifted variable.

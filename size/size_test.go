@@ -128,6 +128,7 @@ func TestBadArguments(t *testing.T) {
 	_, bad["uniform inf"] = NewUniform(3, math.Inf(1))
 	_, bad["exponential"] = NewExponential(0)
 	_, bad["lognormal"] = NewLognormal(1, 0)
+	_, bad["lognormal beyond floats"] = NewLognormal(1, 1e200)
 	for name, err := range bad {
 		if err == nil {
 			t.Errorf("%s: accepted", name)
