@@ -106,24 +106,6 @@ func (d *dispatch) start(v policy.View, s sched.StageID, ahead int, c choice) {
 	d.a.take(s, c.machine)
 }
 
-// chooseSimple is choose for a task that needs only a slot; it books the slot.
-// An idle machine of the highest speed needs no comparison.
-func (d *dispatch) chooseSimple(now sched.Time, p float64, looks *int) choice {
-	machines := d.a.v.Index().Instance.Machines
-	if d.lanes.round != d.a.round {
-		*looks++
-		m := d.a.v.BySpeed()[d.a.idle(0)]
-		if machines[m].Speed == machines[d.a.v.BySpeed()[0]].Speed {
-			return choice{m, now, now + sched.Duration(p, machines[m].Speed)}
-		}
-		d.lanes.build(d, now)
-	}
-	c, class := d.lanes.choose(now, p)
-	d.lanes.take(class, c.finish)
-	*looks += len(d.lanes.classes)
-	return c
-}
-
 // explain gives a reason to stages that have just become ready and were not
 // looked at because no slot is free.
 func (d *dispatch) explain(v policy.View) {

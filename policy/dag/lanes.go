@@ -3,21 +3,26 @@ package dag
 import (
 	"container/heap"
 
+	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
 )
 
 // lanes answers where a task that needs only a slot would finish first, in
-// O(different speeds) instead of O(machines): per speed, a heap of the slots by
-// when they get free. They are the profiles' answer for such tasks (a test
-// compares the two), and are used when no pending task needs more.
+// O(different speeds) instead of O(machines): per speed, its first idle machine
+// or, if it has none, a heap of its slots by when they get free. They are the
+// profiles' answer for such tasks (a test compares the two), and are used when no
+// pending task needs more.
 type lanes struct {
-	round   uint32
-	classes []lane
+	classes []lane // fastest first
+	started map[sched.MachineID][]sched.Time
 }
 
+// lane is the machines of one speed, which are those of ranks from to end.
 type lane struct {
-	speed float64
-	slots laneSlots
+	speed     float64
+	from, end int
+	round     uint32 // in which slots were filled
+	slots     laneSlots
 }
 
 type laneSlot struct {
@@ -37,62 +42,74 @@ func (h laneSlots) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *laneSlots) Push(any) {}
 func (h *laneSlots) Pop() any { return nil }
 
-// build takes in what runs, and what this decision has started so far.
-func (l *lanes) build(d *dispatch, now sched.Time) {
-	l.round = d.a.round
-	v := d.a.v
+func newLanes(v policy.View) lanes {
+	l := lanes{started: map[sched.MachineID][]sched.Time{}}
 	machines := v.Index().Instance.Machines
-	started := map[sched.MachineID][]sched.Time{}
-	for i, s := range d.out.Start {
-		started[s.Machine] = append(started[s.Machine], d.finish[i])
+	for r, m := range v.BySpeed() {
+		if n := len(l.classes); n == 0 || l.classes[n-1].speed != machines[m].Speed {
+			l.classes = append(l.classes, lane{speed: machines[m].Speed, from: r})
+		}
+		l.classes[len(l.classes)-1].end = r + 1
 	}
-	n := 0
-	for _, m := range v.BySpeed() {
+	return l
+}
+
+// chooseSimple is choose for a task that needs only a slot; it books the slot if
+// that is not idle.
+func (d *dispatch) chooseSimple(now sched.Time, p float64, looks *int) choice {
+	if d.lanes.classes == nil {
+		d.lanes = newLanes(d.a.v)
+	}
+	best := choice{machine: sched.None, finish: sched.Never}
+	var busy *lane // where best is, unless it is idle
+	for i := range d.lanes.classes {
+		*looks++
+		c := &d.lanes.classes[i]
+		dur := sched.Duration(p, c.speed)
+		if r := d.a.idle(c.from); r >= 0 && r < c.end {
+			if idle := (choice{d.a.v.BySpeed()[r], now, now + dur}); idle.before(best, now) {
+				return idle
+			}
+			break // slower ones finish no earlier
+		}
+		if c.round != d.a.round {
+			d.fill(c, now)
+		}
+		if len(c.slots) == 0 {
+			continue
+		}
+		if w := (choice{c.slots[0].m, c.slots[0].at, c.slots[0].at + dur}); w.before(best, now) {
+			best, busy = w, c
+		}
+	}
+	if busy != nil {
+		busy.slots[0].at = best.finish
+		heap.Fix(&busy.slots, 0)
+	}
+	return best
+}
+
+// fill takes in what runs on the machines of a lane, none of which is idle, with
+// what this decision has started there.
+func (d *dispatch) fill(c *lane, now sched.Time) {
+	c.round, c.slots = d.a.round, c.slots[:0]
+	v := d.a.v
+	clear(d.lanes.started)
+	for i, s := range d.out.Start {
+		d.lanes.started[s.Machine] = append(d.lanes.started[s.Machine], d.finish[i])
+	}
+	for _, m := range v.BySpeed()[c.from:c.end] {
 		if !v.Machine(m).Up {
 			continue
 		}
-		if n == 0 || l.classes[n-1].speed != machines[m].Speed {
-			if n == len(l.classes) {
-				l.classes = append(l.classes, lane{})
-			}
-			l.classes[n].speed, l.classes[n].slots = machines[m].Speed, l.classes[n].slots[:0]
-			n++
-		}
-		c := &l.classes[n-1]
-		for slot := range int32(machines[m].Slots) {
+		for slot := range int32(v.Index().Instance.Machines[m].Slots) {
 			at := d.free(now, m, slot)
-			if f := started[m]; at == now && len(f) > 0 {
-				at, started[m] = f[0], f[1:]
+			if at == now {
+				at = d.lanes.started[m][0]
+				d.lanes.started[m] = d.lanes.started[m][1:]
 			}
 			c.slots = append(c.slots, laneSlot{at, m})
 		}
 	}
-	l.classes = l.classes[:n]
-	for i := range l.classes {
-		heap.Init(&l.classes[i].slots)
-	}
-}
-
-// choose returns where a task of size p finishes first, and the class of that
-// machine.
-func (l *lanes) choose(now sched.Time, p float64) (best choice, class int) {
-	best = choice{machine: sched.None, finish: sched.Never}
-	for i := range l.classes {
-		c := &l.classes[i]
-		if len(c.slots) == 0 {
-			continue
-		}
-		top := c.slots[0]
-		if c := (choice{top.m, top.at, top.at + sched.Duration(p, c.speed)}); c.before(best, now) {
-			best, class = c, i
-		}
-	}
-	return best, class
-}
-
-// take books the slot that choose returned until the given time.
-func (l *lanes) take(class int, until sched.Time) {
-	c := &l.classes[class]
-	c.slots[0].at = until
-	heap.Fix(&c.slots, 0)
+	heap.Init(&c.slots)
 }
