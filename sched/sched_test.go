@@ -15,9 +15,17 @@ func TestDurationRoundsUpAndSaturates(t *testing.T) {
 		work, rate float64
 		want       Time
 	}{
-		{0, 1, 0}, {-1, 1, 0}, {math.NaN(), 1, 0},
-		{1, 1, Second}, {3, 3, Second}, {0.7, 1, 700_000_000}, {1, 3, 333_333_334},
-		{1e-12, 1, 1}, {5, math.Inf(1), 0}, {1, 0, MaxTime}, {1e300, 1, MaxTime},
+		{0, 1, 0},
+		{-1, 1, 0},
+		{math.NaN(), 1, 0},
+		{1, 1, Second},
+		{3, 3, Second},
+		{0.7, 1, 700_000_000},
+		{1, 3, 333_333_334},
+		{1e-12, 1, 1},
+		{5, math.Inf(1), 0},
+		{1, 0, MaxTime},
+		{1e300, 1, MaxTime},
 	} {
 		if got := Duration(c.work, c.rate); got != c.want {
 			t.Errorf("Duration(%v, %v) = %d, want %d", c.work, c.rate, got, c.want)

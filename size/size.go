@@ -195,6 +195,7 @@ func (u Uniform) Variance() float64           { return (u.High - u.Low) * (u.Hig
 func (u Uniform) Sample(r *rand.Rand) float64 { return u.Low + float64((u.High-u.Low)*r.Float64()) }
 func (u Uniform) Max() float64                { return u.High }
 func (u Uniform) String() string              { return fmt.Sprintf("uniform(%v, %v)", u.Low, u.High) }
+
 func (u Uniform) Survival(x float64) float64 {
 	return min(1, max(0, (u.High-x)/(u.High-u.Low)))
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -67,8 +68,11 @@ func randomInstance(rng *rand.Rand, lo, hi int) *sched.Instance {
 // comment on its completion time.
 func TestRandomAgainstBruteForce(t *testing.T) {
 	n := 2500
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		n = 300
+	case os.Getenv("FAIRLEAD_LONG") != "":
+		n = 100_000
 	}
 	rng := rand.New(rand.NewPCG(21, 22))
 	var multi, sinks, late, tight int

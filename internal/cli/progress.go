@@ -61,6 +61,7 @@ func (e *env) newProgress() progress.Writer {
 	style.Options.TimeDonePrecision = 100 * time.Millisecond
 	style.Options.ETAPrecision = time.Second
 	if e.colour(e.stderr) {
+		text.EnableColors() // the library has looked at the process's environment
 		style.Colors.Tracker = text.Colors{text.FgCyan}
 	}
 	w.SetStyle(style)

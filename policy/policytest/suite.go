@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -15,7 +16,8 @@ import (
 	"github.com/fairlead-project/fairlead/sim"
 )
 
-// Instances is how many random instances each property is tried on.
+// Instances is how many random instances each property is tried on, or a part of
+// it; ten times as many if FAIRLEAD_LONG is set.
 const Instances = 500
 
 // Run puts the policy that spec names through the suite.
@@ -39,6 +41,9 @@ type suite struct {
 
 func (s suite) each(t *testing.T, n int, f func(seed uint64, rng *rand.Rand, in *sched.Instance)) {
 	t.Helper()
+	if os.Getenv("FAIRLEAD_LONG") != "" {
+		n *= 10
+	}
 	for seed := range uint64(n) {
 		rng := rand.New(rand.NewPCG(seed, 99))
 		f(seed, rng, Random(rng))
