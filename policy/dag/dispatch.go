@@ -20,15 +20,20 @@ type dispatch struct {
 	profiles []profile // per machine
 	lanes    lanes
 	finish   []sched.Time // when the tasks of out.Start are expected to finish
+	credit   int
 	out      policy.Decision
 
 	general bool // tests: never use lanes
 }
 
-// lookLimit bounds how many machines, or speeds, one round looks at: with as many
-// reservations, tasks farther behind in the queue could only take what the ones
-// before them are about to need.
-const lookLimit = 1 << 18
+// Reservations cost time, and in vain if nothing comes of them: a round may look
+// at lookIncome machines (or speeds) for them, and at what earlier rounds have
+// saved, up to lookSavings. What is not looked at waits for a later round; starts
+// are free.
+const (
+	lookIncome  = 1 << 11
+	lookSavings = 1 << 17
+)
 
 // overdue: a task that has run longer than estimated is expected to take this
 // part of its present age more. Any positive value keeps the estimate in the
@@ -43,54 +48,17 @@ func (d *dispatch) decide(now sched.Time, v policy.View) (policy.Decision, error
 	d.a.begin(v)
 	if d.profiles == nil {
 		d.profiles = make([]profile, len(v.BySpeed()))
+		d.credit = lookSavings
 	}
+	d.credit = min(d.credit+lookIncome, lookSavings)
 	simple := !d.general && d.q.simple()
-	ahead := 0 // tasks of the head stage that have been given a reservation
-	for looks := 0; looks < lookLimit && d.a.idle(0) >= 0; {
+	for d.credit > 0 && d.a.idle(0) >= 0 {
 		s, ok := d.q.head()
 		if !ok {
 			break
 		}
-		t := d.q.peek(v, s, ahead)
-		if t == sched.None {
-			d.q.setAside(s)
-			ahead = 0
-			continue
-		}
-		p, err := estimate(v, s, t)
-		if err != nil {
+		if err := d.serve(now, s, simple); err != nil {
 			return policy.Decision{}, err
-		}
-		var c choice
-		if simple {
-			c = d.chooseSimple(now, p, &looks)
-		} else {
-			c = d.choose(now, s, p, &looks)
-		}
-		switch {
-		case c.machine == sched.None: // pinned to machines that are down
-			d.q.block(s)
-			ahead = 0
-			d.wait(v, s, policy.NoFit, sched.None)
-		case c.start == now:
-			d.start(v, s, ahead, c)
-			if !simple {
-				d.profile(now, c.machine).add(now, c.finish, s, false)
-			}
-			if d.q.stages[s].left == 0 {
-				ahead = 0
-			}
-		default:
-			ahead++
-			if d.out.Wake == 0 || c.start < d.out.Wake {
-				d.out.Wake = c.start // if the machine is late, choose again
-			}
-			if !simple {
-				d.profile(now, c.machine).add(c.start, c.finish, s, true)
-			}
-			if ahead == 1 && v.Stage(s).Running == 0 {
-				d.wait(v, s, policy.Reserved, c.machine)
-			}
 		}
 	}
 	d.q.end()
@@ -98,12 +66,64 @@ func (d *dispatch) decide(now sched.Time, v policy.View) (policy.Decision, error
 	return d.out, nil
 }
 
-// start starts the task of s behind those that have a reservation.
-func (d *dispatch) start(v policy.View, s sched.StageID, ahead int, c choice) {
-	t := d.q.started(v, s, ahead)
-	d.out.Start = append(d.out.Start, policy.Start{Task: t, Machine: c.machine, Slot: sched.None})
-	d.finish = append(d.finish, c.finish)
-	d.a.take(s, c.machine)
+// serve gives the tasks of s, the first stage of the queue, a machine or a
+// reservation each, until there are none left, no machine is idle or no credit is
+// left; then s is out of the queue for this round.
+func (d *dispatch) serve(now sched.Time, s sched.StageID, simple bool) error {
+	v := d.a.v
+	reserved := int32(0)
+	for place := int32(0); d.credit > 0 && d.a.idle(0) >= 0; place++ {
+		var t sched.TaskID
+		if d.q.equal(s) { // any task will do: count those that have a reservation
+			place = 0
+		}
+		if t, place = d.q.peek(v, s, place); t == sched.None || d.q.equal(s) && reserved == d.q.stages[s].left {
+			break
+		}
+		p, err := estimate(v, s, t)
+		if err != nil {
+			return err
+		}
+		c, looks := d.chooseFor(now, s, p, simple)
+		switch {
+		case c.machine == sched.None: // pinned to machines that are down
+			d.q.block(s)
+			d.wait(v, s, policy.NoFit, sched.None)
+			return nil
+		case c.start == now:
+			d.q.started(s, place)
+			d.a.take(s, c.machine)
+			d.out.Start = append(d.out.Start, policy.Start{Task: t, Machine: c.machine, Slot: sched.None})
+			d.finish = append(d.finish, c.finish)
+			if d.q.stages[s].left == 0 {
+				return nil
+			}
+		default:
+			d.credit -= looks
+			reserved++
+			if d.out.Wake == 0 || c.start < d.out.Wake {
+				d.out.Wake = c.start // if the machine is late, choose again
+			}
+			if reserved == 1 && v.Stage(s).Running == 0 {
+				d.wait(v, s, policy.Reserved, c.machine)
+			}
+		}
+	}
+	d.q.setAside(s)
+	return nil
+}
+
+// chooseFor returns where a task of s with size p finishes first, books it there,
+// and says how many machines or speeds it looked at.
+func (d *dispatch) chooseFor(now sched.Time, s sched.StageID, p float64, simple bool) (c choice, looks int) {
+	if simple {
+		return d.chooseSimple(now, p)
+	}
+	c, looks = d.choose(now, s, p)
+	if c.machine != sched.None {
+		d.profile(now, c.machine).add(c.start, c.finish, s, c.start > now)
+	}
+	return c, looks
 }
 
 // explain gives a reason to stages that have just become ready and were not
@@ -145,13 +165,13 @@ func (c choice) before(best choice, now sched.Time) bool {
 
 // choose returns the machine where a task of s with size p finishes first. Busy
 // machines can win only if they are faster than the first idle one.
-func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64, looks *int) choice {
-	best := choice{machine: sched.None, finish: sched.Never}
+func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64) (best choice, looks int) {
+	best = choice{machine: sched.None, finish: sched.Never}
 	v := d.a.v
 	in := v.Index().Instance
 	st := v.Index().Stage(s)
 	for _, m := range v.BySpeed() {
-		*looks++
+		looks++
 		mach := &in.Machines[m]
 		if !v.Machine(m).Up || !in.MayRun(st, m) {
 			continue
@@ -165,7 +185,7 @@ func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64, looks *int
 			best = c
 		}
 	}
-	return best
+	return best, looks
 }
 
 // earliest returns when a task of s could start on m without delaying anything

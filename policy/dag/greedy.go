@@ -44,8 +44,10 @@ func (g *greedy) decide(v policy.View) policy.Decision {
 			g.wait(v, s, policy.NoFit)
 			continue
 		}
+		t, place := g.q.peek(v, s, 0)
+		g.q.started(s, place)
 		g.a.take(s, m)
-		g.out.Start = append(g.out.Start, policy.Start{Task: g.q.started(v, s, 0), Machine: m, Slot: sched.None})
+		g.out.Start = append(g.out.Start, policy.Start{Task: t, Machine: m, Slot: sched.None})
 	}
 	g.explain(v)
 	return g.out

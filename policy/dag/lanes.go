@@ -56,19 +56,19 @@ func newLanes(v policy.View) lanes {
 
 // chooseSimple is choose for a task that needs only a slot; it books the slot if
 // that is not idle.
-func (d *dispatch) chooseSimple(now sched.Time, p float64, looks *int) choice {
+func (d *dispatch) chooseSimple(now sched.Time, p float64) (best choice, looks int) {
 	if d.lanes.classes == nil {
 		d.lanes = newLanes(d.a.v)
 	}
-	best := choice{machine: sched.None, finish: sched.Never}
+	best = choice{machine: sched.None, finish: sched.Never}
 	var busy *lane // where best is, unless it is idle
 	for i := range d.lanes.classes {
-		*looks++
+		looks++
 		c := &d.lanes.classes[i]
 		dur := sched.Duration(p, c.speed)
 		if r := d.a.idle(c.from); r >= 0 && r < c.end {
 			if idle := (choice{d.a.v.BySpeed()[r], now, now + dur}); idle.before(best, now) {
-				return idle
+				return idle, looks
 			}
 			break // slower ones finish no earlier
 		}
@@ -86,7 +86,7 @@ func (d *dispatch) chooseSimple(now sched.Time, p float64, looks *int) choice {
 		busy.slots[0].at = best.finish
 		heap.Fix(&busy.slots, 0)
 	}
-	return best
+	return best, looks
 }
 
 // fill takes in what runs on the machines of a lane, none of which is idle, with

@@ -31,7 +31,7 @@ type class struct {
 type queued struct {
 	class  int32 // plus 1; 0: not yet known
 	pos    int32 // in the heap, plus 1; 0: not in it
-	cursor int32 // tasks order[:cursor] have been started
+	cursor int32 // no task before this place in the order is pending
 	left   int32 // pending tasks
 	order  []int32
 }
@@ -191,47 +191,39 @@ func (q *queue) end() {
 	q.aside = q.aside[:0]
 }
 
-// peek returns the k-th next task of s, from 0, or None.
-func (q *queue) peek(v policy.View, s sched.StageID, k int) sched.TaskID {
+// peek returns the first pending task of s at or after place in its order, and the
+// place where it is; None if there is none. Places below the first pending task's
+// are skipped for good.
+func (q *queue) peek(v policy.View, s sched.StageID, place int32) (sched.TaskID, int32) {
 	e := &q.stages[s]
-	first, _ := v.Index().StageTasks(s)
-	for c := e.cursor; int(c) < v.Index().Stage(s).Count; c++ {
-		t := first + sched.TaskID(c)
+	first, end := v.Index().StageTasks(s)
+	for place = max(place, e.cursor); place < int32(end-first); place++ {
+		t := first + sched.TaskID(place)
 		if e.order != nil {
-			t = first + sched.TaskID(e.order[c])
+			t = first + sched.TaskID(e.order[place])
 		}
-		if v.Task(t) != policy.TaskPending {
-			if c == e.cursor {
-				e.cursor++
-			}
-			continue
+		if v.Task(t) == policy.TaskPending {
+			return t, place
 		}
-		if k--; k < 0 {
-			return t
+		if place == e.cursor {
+			e.cursor++
 		}
 	}
-	return sched.None
+	return sched.None, place
 }
 
-// started notes that the k-th next task of s is being started, and returns it.
-// Where the order of the tasks does not matter that is the next one, whatever k.
-func (q *queue) started(v policy.View, s sched.StageID, k int) sched.TaskID {
+// equal reports whether all tasks of s are alike, as far as is known.
+func (q *queue) equal(s sched.StageID) bool { return q.stages[s].order == nil }
+
+// started notes that the task at a place of s's order is being started.
+func (q *queue) started(s sched.StageID, place int32) {
 	e := &q.stages[s]
-	if e.order == nil {
-		k = 0
+	if place == e.cursor {
+		e.cursor++
 	}
-	t := q.peek(v, s, k)
-	if k > 0 {
-		first, _ := v.Index().StageTasks(s)
-		i := int(e.cursor) + slices.Index(e.order[e.cursor:], int32(t-first))
-		copy(e.order[e.cursor+1:i+1], e.order[e.cursor:i])
-		e.order[e.cursor] = int32(t - first)
-	}
-	e.cursor++
 	if e.left--; e.left == 0 {
 		q.remove(s)
 	}
-	return t
 }
 
 // stageHeap implements heap.Interface.
