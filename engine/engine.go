@@ -54,7 +54,7 @@ type Stats struct {
 	Decisions int64
 	Starts    int64
 	Solves    int64
-	Fallbacks int64 // solutions that were only a fallback
+	Fallbacks int64 // solves that were cut short, or late so that another order was used
 }
 
 // New checks the instance and returns an engine at time 0, before any event.
@@ -204,6 +204,9 @@ func (e *Engine) carryOut(d *policy.Decision) error {
 		if err := e.st.explained(r); err != nil {
 			return err
 		}
+	}
+	if d.Fallback {
+		e.stats.Fallbacks++
 	}
 	if d.Solve != nil {
 		e.stats.Solves++

@@ -8,8 +8,10 @@ import (
 
 // Policy decides what starts where. Decide is called in rounds: once at every
 // instant at which something has happened, after all events of that instant.
-// It must not keep or change what the View returns. The Decision's slices may
-// be reused by the next call.
+// It must not change what the View returns, nor keep it beyond the call; only
+// Index and Estimates never change where arrivals are offline, so that a request
+// may refer to them. The Decision's slices may be reused by the next call. A
+// policy serves one run.
 type Policy interface {
 	Decide(now sched.Time, v View, rng *rand.Rand) (Decision, error)
 }
@@ -39,6 +41,9 @@ type Decision struct {
 	Wake sched.Time
 	// Solve starts a long computation; nil: none.
 	Solve *Request
+	// Fallback says that a solution did not come in time and the order in hand
+	// is used instead; it is counted.
+	Fallback bool
 	// Reasons says, for jobs whose reason has changed, why they wait.
 	Reasons []Reason
 }
@@ -93,8 +98,8 @@ type Solution struct {
 	// Lower and Upper are the relaxation's certified bounds, 0 if there are none.
 	Lower float64 `json:"lower,omitempty"`
 	Upper float64 `json:"upper,omitempty"`
-	// Fallback says that the order is the simple one used when no better one
-	// could be had within the budget; Note says why.
+	// Fallback says that the solve was cut short, so that the order is that of
+	// an unfinished relaxation; Note says how far it came.
 	Fallback bool   `json:"fallback,omitempty"`
 	Note     string `json:"note,omitempty"`
 }

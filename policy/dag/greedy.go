@@ -53,8 +53,12 @@ func (g *greedy) decide(v policy.View) policy.Decision {
 	return g.out
 }
 
-// explain gives the reason of stages that have just become ready and must wait.
+// explain gives the reason of stages that have just become ready and must wait:
+// for a slot, behind what was served last. The engine sees for itself what fits.
 func (g *greedy) explain(v policy.View) {
+	if g.a.idle(0) >= 0 {
+		return
+	}
 	for _, s := range v.Changed() {
 		if g.q.stages[s].left > 0 && v.Stage(s).Running == 0 {
 			g.wait(v, s, policy.Queued)

@@ -16,6 +16,7 @@ import (
 type queue struct {
 	less    func(a, b sched.StageID) bool
 	classes []class
+	active  []int32 // classes that are not empty, in no order
 	byNeeds map[string]int32
 	stages  []queued
 	aside   []sched.StageID
@@ -23,6 +24,7 @@ type queue struct {
 
 type class struct {
 	heap    stageHeap
+	pos     int32 // in active, plus 1; 0: empty
 	blocked bool
 	simple  bool // a slot, any slot, is all that its tasks need
 }
@@ -74,7 +76,7 @@ func (q *queue) refresh(v policy.View, s sched.StageID) {
 			e.class = q.classOf(v, s) + 1
 			e.order = tasksBySize(v, s)
 		}
-		heap.Push(q.heapOf(s), s)
+		q.push(s)
 	default:
 		heap.Fix(q.heapOf(s), int(e.pos-1))
 	}
@@ -100,24 +102,45 @@ func (q *queue) reorder(v policy.View, j sched.JobID, change func()) {
 	}
 	change()
 	for _, s := range out {
-		heap.Push(q.heapOf(s), s)
+		q.push(s)
 	}
 }
 
 func (q *queue) heapOf(s sched.StageID) *stageHeap { return &q.classes[q.stages[s].class-1].heap }
 
-func (q *queue) remove(s sched.StageID) {
-	if e := &q.stages[s]; e.pos > 0 {
-		heap.Remove(q.heapOf(s), int(e.pos-1))
+func (q *queue) push(s sched.StageID) {
+	i := q.stages[s].class - 1
+	c := &q.classes[i]
+	heap.Push(&c.heap, s)
+	if c.pos == 0 {
+		q.active = append(q.active, i)
+		c.pos = int32(len(q.active))
 	}
 }
 
-// classOf returns the class of s. A stage with input is a class of its own: when
-// its input arrives where is its own affair.
+func (q *queue) remove(s sched.StageID) {
+	e := &q.stages[s]
+	if e.pos == 0 {
+		return
+	}
+	c := &q.classes[e.class-1]
+	heap.Remove(&c.heap, int(e.pos-1))
+	if len(c.heap.stages) == 0 {
+		last := q.active[len(q.active)-1]
+		q.active[c.pos-1] = last
+		q.classes[last].pos = c.pos
+		q.active = q.active[:len(q.active)-1]
+		c.pos = 0
+	}
+}
+
+// classOf returns the class of s. A stage whose input arrives on some machines
+// later than on others is a class of its own: when it fits where is its own affair.
 func (q *queue) classOf(v policy.View, s sched.StageID) int32 {
 	st := v.Index().Stage(s)
 	var key []byte
-	if len(st.Input) > 0 {
+	late := len(st.Input) > 0 && inputDiffers(v, s)
+	if late {
 		key = binary.AppendVarint(append(key, 'i'), int64(s))
 	} else {
 		for _, n := range st.Needs {
@@ -134,35 +157,39 @@ func (q *queue) classOf(v policy.View, s sched.StageID) int32 {
 	if !ok {
 		c = int32(len(q.classes))
 		q.byNeeds[string(key)] = c
-		simple := !slices.ContainsFunc(st.Needs, func(n int64) bool { return n > 0 }) && st.Machines == nil && len(st.Input) == 0
+		simple := !slices.ContainsFunc(st.Needs, func(n int64) bool { return n > 0 }) && st.Machines == nil && !late
 		q.classes = append(q.classes, class{heap: stageHeap{q: q}, simple: simple})
 	}
 	return c
 }
 
+// inputDiffers reports whether the input of s, which is ready, arrives on some
+// machines later than on others. If not, it is there already.
+func inputDiffers(v policy.View, s sched.StageID) bool {
+	machines := v.BySpeed()
+	return slices.ContainsFunc(machines, func(m sched.MachineID) bool {
+		return v.InputReady(s, m) != v.InputReady(s, machines[0])
+	})
+}
+
 // begin starts a round: every class is looked at again.
 func (q *queue) begin() {
-	for i := range q.classes {
+	for _, i := range q.active {
 		q.classes[i].blocked = false
 	}
 }
 
 // simple reports whether every task in the queue needs only a slot.
 func (q *queue) simple() bool {
-	for i := range q.classes {
-		if !q.classes[i].simple && len(q.classes[i].heap.stages) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(q.active, func(i int32) bool { return !q.classes[i].simple })
 }
 
 // head returns the first stage of the classes that are not blocked.
 func (q *queue) head() (s sched.StageID, ok bool) {
 	s = sched.None
-	for i := range q.classes {
+	for _, i := range q.active {
 		c := &q.classes[i]
-		if c.blocked || len(c.heap.stages) == 0 {
+		if c.blocked {
 			continue
 		}
 		if f := c.heap.stages[0]; s == sched.None || q.less(f, s) {
@@ -185,7 +212,7 @@ func (q *queue) setAside(s sched.StageID) {
 func (q *queue) end() {
 	for _, s := range q.aside {
 		if q.stages[s].left > 0 {
-			heap.Push(q.heapOf(s), s)
+			q.push(s)
 		}
 	}
 	q.aside = q.aside[:0]

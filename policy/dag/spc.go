@@ -112,6 +112,9 @@ func (p *spc) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Decisi
 				p.position[s] = int32(i + 1)
 			}
 			p.q.rebuild()
+			d, err := p.decide(now, v)
+			d.Fallback = true
+			return d, err
 		}
 	}
 	if p.queues != nil {
@@ -170,6 +173,10 @@ func (p *spc) Solve(req policy.Request, stop func() bool) (*policy.Solution, err
 		return nil, err
 	}
 	sol := &policy.Solution{ID: req.ID, Lower: r.Lower, Upper: r.Primal}
+	if r.Status != queyranne.Optimal {
+		sol.Fallback = true
+		sol.Note = fmt.Sprintf("the relaxation's gap is %.1e (%v after %d iterations)", r.Gap, r.Status, r.Iterations)
+	}
 	order := problem.Order(r.C)
 	for _, node := range order {
 		if s := problem.Nodes[node].Stage; s != sched.None {
