@@ -51,13 +51,13 @@ func NewRun(name string, seed uint64, in *sched.Instance, completion []sched.Tim
 	for j := range in.Jobs {
 		job := &in.Jobs[j]
 		out := Job{Name: job.Name, Release: job.Release.Seconds(), Weight: job.Weight, State: states[j].String()}
-		released += job.Weight * out.Release
+		released += float64(job.Weight * out.Release)
 		if states[j] == policy.JobDone {
 			c := completion[j].Seconds()
 			out.Completion = &c
 			f := (completion[j] - job.Release).Seconds()
-			r.WeightedCompletion += job.Weight * c
-			r.WeightedFlowTime += job.Weight * f
+			r.WeightedCompletion += float64(job.Weight * c)
+			r.WeightedFlowTime += float64(job.Weight * f)
 			r.Makespan = max(r.Makespan, c)
 			completions, flows = append(completions, c), append(flows, f)
 		}

@@ -122,7 +122,7 @@ func (d Discrete) prob(i int) float64 {
 func (d Discrete) Mean() float64 {
 	m := 0.0
 	for i, v := range d.values {
-		m += v * d.prob(i)
+		m += float64(v * d.prob(i))
 	}
 	return m
 }
@@ -130,7 +130,7 @@ func (d Discrete) Mean() float64 {
 func (d Discrete) Variance() float64 {
 	m, s := d.Mean(), 0.0
 	for i, v := range d.values {
-		s += (v - m) * (v - m) * d.prob(i)
+		s += float64((v - m) * (v - m) * d.prob(i))
 	}
 	return s
 }
@@ -254,7 +254,7 @@ func (l Lognormal) upper(x float64) float64 {
 
 // partial returns E[X^k; X > age], k = 1 or 2.
 func (l Lognormal) partial(k float64) float64 {
-	m := math.Exp(float64(k*l.mu) + k*k*l.sigma*l.sigma/2)
+	m := math.Exp(float64(k*l.mu) + float64(k*k*l.sigma*l.sigma)/2)
 	if l.age <= 0 {
 		return m
 	}
@@ -266,7 +266,7 @@ func (l Lognormal) Mean() float64 { return l.partial(1)/l.upper(l.age) - l.age }
 func (l Lognormal) Variance() float64 {
 	p := l.upper(l.age)
 	m := l.partial(1) / p
-	return max(0, l.partial(2)/p-m*m)
+	return max(0, l.partial(2)/p-float64(m*m))
 }
 
 func (l Lognormal) Survival(x float64) float64 {

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-project/fairlead/cert"
 	"github.com/fairlead-project/fairlead/engine"
 	"github.com/fairlead-project/fairlead/internal/run"
+	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
 	"github.com/fairlead-project/fairlead/sim"
 )
@@ -72,9 +73,10 @@ func (e *env) run(path string, o runOptions) error {
 		return err
 	}
 	x := sched.NewIndex(in)
+	missing := sim.Unsized(x)
 	if o.policy == "" {
 		o.policy = "spc"
-		if missing := sim.Unsized(x); missing != nil {
+		if missing != nil {
 			o.policy = "fifo"
 			e.say("%s has no size (%d such stages): running under fifo, which needs none", missing[0], len(missing))
 		}
@@ -82,6 +84,10 @@ func (e *env) run(path string, o runOptions) error {
 	entry, p, err := e.parsePolicy(o.policy)
 	if err != nil {
 		return err
+	}
+	if missing != nil && entry.Knowledge.Sizes != policy.SizesUnknown {
+		return usage("%s: %s has no size (%d such stages), and %s needs one of every stage; give them a `size`, or use --policy fifo",
+			nameOf(path), missing[0], len(missing), entry.Full())
 	}
 	dir, err := e.runDir(o.dir, in.Name)
 	if err != nil {
@@ -96,7 +102,7 @@ func (e *env) run(path string, o runOptions) error {
 			Workload: in.Name, SHA256: cert.Hash(in), Policy: o.policy, Seed: o.seed, KeepGoing: o.keepGoing,
 			Sizes: entry.Knowledge.Sizes.String(), Arrivals: entry.Knowledge.Arrivals.String(),
 		},
-		Progress: watch.update,
+		Progress: watch.progress(),
 	})
 	e.guarded.Store(false)
 	watch.stop()
@@ -108,7 +114,7 @@ func (e *env) run(path string, o runOptions) error {
 	}
 	result := e.observed(x, o, r)
 	result.Dir = dir
-	e.reportFailures(r, result.Failures)
+	e.reportFailures(r, &result)
 	if perr := o.out.print(e.stdout, result, func(w *bytes.Buffer) { runTable(w, x, r, &result) }); perr != nil {
 		return perr
 	}

@@ -122,6 +122,10 @@ func (e *env) simulateAll(path string, o simulateOptions) error {
 		if o.stats {
 			fmt.Fprintf(e.stderr, "%s: %d tasks, %d events, %d decisions in %.3f s: %.0f events/s; digest %016x\n",
 				spec, x.Tasks(), r.Stats.Events, r.Stats.Decisions, r.spent.Seconds(), float64(r.Stats.Events)/r.spent.Seconds(), r.Digest)
+			if s := r.Solution; s != nil {
+				fmt.Fprintf(e.stderr, "%s: planned with the relaxation between %s and %s, %d fallbacks\n",
+					spec, number(s.Lower), number(s.Upper), r.Stats.Fallbacks)
+			}
 		}
 		result.Runs = append(result.Runs, r.Run)
 		if o.jobs && o.out == "table" {

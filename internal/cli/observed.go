@@ -51,6 +51,13 @@ func (e *env) observed(x *sched.Index, o runOptions, r *run.Result) runResult {
 		CPUSeconds: r.TaskCPU.Seconds(), WallSeconds: r.Wall.Seconds(), Slots: slots(in),
 		Failures: []taskFailure{}, Notes: append([]string{}, r.Notes...),
 	}
+	if r.Stats.Fallbacks > 0 {
+		note := "the plan came late; until then tasks started by weight over work of their job"
+		if r.Solution != nil && r.Solution.Note != "" {
+			note = "the plan is that of an unfinished solve: " + r.Solution.Note
+		}
+		result.Notes = append(result.Notes, note)
+	}
 	if total := result.WallSeconds * float64(result.Slots); total > 0 {
 		result.Utilisation = result.CPUSeconds / total
 	}
@@ -112,14 +119,21 @@ func runTable(w *bytes.Buffer, x *sched.Index, r *run.Result, result *runResult)
 		fmt.Fprintf(w, "No schedule of these tasks costs less than %s: this one is within %.2f times the best possible.\n",
 			down(*seen.LowerBound, 5), *seen.Ratio)
 	}
-	for _, s := range result.Simulated {
-		if s.Policy == "fifo" && seen.Policy != "fifo" && seen.WeightedCompletion > 0 {
-			fmt.Fprintf(w, "With the same durations fifo would have cost %s, %.2f times as much.\n",
-				number(s.WeightedCompletion), s.WeightedCompletion/seen.WeightedCompletion)
-		}
+	if own, fifo := simulatedAs(result, seen.Policy), simulatedAs(result, "fifo"); own != nil && fifo != nil && own != fifo && own.WeightedCompletion > 0 {
+		fmt.Fprintf(w, "With the same durations fifo would have cost %s, %.2f times as much.\n",
+			number(fifo.WeightedCompletion), fifo.WeightedCompletion/own.WeightedCompletion)
 	}
 	fmt.Fprintf(w, "The tasks used %.0f %% of %d slots for %s. Outputs and event log: %s\n",
 		100*result.Utilisation, result.Slots, span(result.WallSeconds), result.Dir)
+}
+
+// simulatedAs returns the simulation of a policy, nil if there is none.
+func simulatedAs(result *runResult, policy string) *report.Run {
+	i := slices.IndexFunc(result.Simulated, func(r report.Run) bool { return r.Policy == policy })
+	if i < 0 {
+		return nil
+	}
+	return &result.Simulated[i]
 }
 
 func completed(r *report.Run) int {
@@ -133,7 +147,8 @@ func completed(r *report.Run) int {
 }
 
 // reportFailures says on stderr what failed and what was not run because of it.
-func (e *env) reportFailures(r *run.Result, failures []taskFailure) {
+func (e *env) reportFailures(r *run.Result, result *runResult) {
+	failures := result.Failures
 	const most = 20
 	for i, f := range failures {
 		if i == most {
@@ -152,7 +167,7 @@ func (e *env) reportFailures(r *run.Result, failures []taskFailure) {
 	for _, why := range r.Explain {
 		e.say("%s", why)
 	}
-	for _, note := range r.Notes {
+	for _, note := range result.Notes {
 		e.say("note: %s", note)
 	}
 }

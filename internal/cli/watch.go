@@ -45,10 +45,15 @@ func (e *env) watchRun(x *sched.Index, o runOptions) *watch {
 	return w
 }
 
-func (w *watch) update(p run.Progress) {
+// progress returns what to call on every change, nil if nobody watches.
+func (w *watch) progress() func(run.Progress) {
 	if w.w == nil {
-		return
+		return nil
 	}
+	return w.update
+}
+
+func (w *watch) update(p run.Progress) {
 	done := 0
 	shown := 0
 	for j, job := range p.Jobs {

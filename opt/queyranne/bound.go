@@ -77,7 +77,7 @@ func (b *bounder) repair(lam, nu []float64) float64 {
 			b.reduced[q.from[k]] += x
 			value += float64(x * q.lag[j])
 		}
-		b.reduced[j] = flush(avail*(1-q.slack[j]) - used*(1+q.slack[j]))
+		b.reduced[j] = flush(float64(avail*(1-q.slack[j])) - float64(used*(1+q.slack[j])))
 	}
 	return value
 }
