@@ -18,10 +18,13 @@ func (d *digest) mix(w uint64) {
 	*d = digest(hi ^ lo ^ bits.RotateLeft64(w, 23))
 }
 
+func (d *digest) pair(a, b int32) { d.mix(uint64(uint32(a))<<32 | uint64(uint32(b))) }
+
 func (d *digest) event(now sched.Time, ev Event) {
 	d.mix(uint64(now))
-	d.mix(uint64(ev.Kind)<<56 ^ uint64(uint32(ev.Job))<<32 ^ uint64(uint32(ev.Task)))
-	d.mix(uint64(uint32(ev.Flow))<<32 ^ uint64(uint32(ev.Machine)) ^ uint64(uint32(ev.Attempt))<<40)
+	d.pair(int32(ev.Kind), ev.Attempt)
+	d.pair(int32(ev.Job), int32(ev.Task))
+	d.pair(int32(ev.Flow), int32(ev.Machine))
 	if s := ev.Solution; s != nil {
 		d.mix(uint64(s.ID))
 		d.mix(math.Float64bits(s.Lower))
@@ -30,13 +33,16 @@ func (d *digest) event(now sched.Time, ev Event) {
 		for _, b := range []byte(s.Note) {
 			d.mix(uint64(b))
 		}
+		fallback := uint64(0)
 		if s.Fallback {
-			d.mix(1)
+			fallback = 1
 		}
+		d.mix(fallback)
 		d.mix(uint64(len(s.Order)))
 		for _, id := range s.Order {
 			d.mix(uint64(id))
 		}
+		d.mix(uint64(len(s.Queues)))
 		for _, q := range s.Queues {
 			d.mix(uint64(len(q)))
 			for _, t := range q {
@@ -47,9 +53,10 @@ func (d *digest) event(now sched.Time, ev Event) {
 }
 
 func (d *digest) action(a *Action) {
-	d.mix(uint64(a.Kind)<<56 ^ uint64(uint32(a.Task))<<24 ^ uint64(uint32(a.Attempt)))
-	d.mix(uint64(uint32(a.Machine))<<32 ^ uint64(uint32(a.Slot)))
-	d.mix(uint64(uint32(a.Flow))<<32 ^ uint64(uint32(a.Group)))
+	d.pair(int32(a.Kind), a.Attempt)
+	d.pair(int32(a.Task), int32(a.Flow))
+	d.pair(int32(a.Machine), a.Slot)
+	d.mix(uint64(uint32(a.Group)))
 	d.mix(math.Float64bits(a.Value))
 	d.mix(uint64(a.At))
 	if a.Request != nil {

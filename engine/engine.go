@@ -50,7 +50,7 @@ type Engine struct {
 
 // Stats counts what an engine has done.
 type Stats struct {
-	Events    int64 // calls of Step that changed something
+	Events    int64 // calls of Step, with those that changed nothing
 	Decisions int64
 	Starts    int64
 	Solves    int64

@@ -156,9 +156,7 @@ func (st *state) startFlow(f sched.FlowID) error {
 func (st *state) beginFlow(f sched.FlowID) {
 	s := st.x.FlowStage(f)
 	st.flowState[f] = policy.TaskRunning
-	st.stages[s].active++
-	st.jobs[st.x.StageJob(s)].running++
-	st.running++
+	st.begun(s)
 }
 
 func (st *state) endFlow(now sched.Time, f sched.FlowID) {

@@ -45,7 +45,8 @@ type LogWriter struct {
 // logEncoder turns events into lines.
 type logEncoder struct {
 	x     *sched.Index
-	names []string // per stage: `,"job":"a","stage":"b"`
+	stage []sched.StageID // per task
+	names []string        // per stage: `,"job":"a","stage":"b"`
 	buf   []byte
 }
 
@@ -62,7 +63,7 @@ func NewLogWriter(w io.Writer, x *sched.Index, h LogHeader) (*LogWriter, error) 
 }
 
 func newLogEncoder(x *sched.Index) logEncoder {
-	l := logEncoder{x: x, names: make([]string, x.Stages())}
+	l := logEncoder{x: x, stage: taskStages(x), names: make([]string, x.Stages())}
 	for s := range l.names {
 		job := quote(x.Instance.Jobs[x.StageJob(sched.StageID(s))].Name)
 		l.names[s] = fmt.Sprintf(`,"job":%s,"stage":%s`, job, quote(x.Stage(sched.StageID(s)).Name))
@@ -133,7 +134,7 @@ func (l *logEncoder) id(b []byte, key string, id int64) []byte {
 }
 
 func (l *logEncoder) task(b []byte, t sched.TaskID) []byte {
-	s := l.x.TaskStage(t)
+	s := l.stage[t]
 	first, _ := l.x.StageTasks(s)
 	return l.id(append(b, l.names[s]...), "task", int64(t-first))
 }

@@ -166,7 +166,10 @@ func (c *chaos) Decide(now sched.Time, v policy.View, r *rand.Rand) (d policy.De
 		d.Solve = &policy.Request{ID: int32(r.IntN(9))}
 	}
 	if known := v.Known(); len(known) > 0 {
-		d.Reasons = append(d.Reasons, policy.Reason{Job: known[r.IntN(len(known))], Code: policy.Queued, Behind: sched.None, Machine: sched.None})
+		d.Reasons = append(d.Reasons, policy.Reason{
+			Job: known[r.IntN(len(known))], Code: policy.Queued + policy.ReasonCode(r.IntN(4)),
+			Behind: known[r.IntN(len(known))], Machine: sched.MachineID(r.IntN(len(in.Machines))),
+		})
 	}
 	return d, nil
 }

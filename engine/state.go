@@ -94,12 +94,10 @@ func newState(cfg Config) *state {
 	switch {
 	case cfg.Knowledge.Arrivals == policy.Offline:
 		st.shown = cfg.Estimates
-		st.known = make([]sched.JobID, len(in.Jobs))
-		for j := range in.Jobs {
-			st.known[j] = sched.JobID(j)
-			st.makeKnown(sched.JobID(j))
+		st.known = in.ByRelease()
+		for _, j := range st.known {
+			st.makeKnown(j)
 		}
-		slices.SortFunc(st.known, st.byRelease)
 	case cfg.Estimates != nil:
 		st.shown = sched.NewSizes(x)
 	}
@@ -164,13 +162,20 @@ func (st *state) initTasks() {
 	st.taskState = make([]policy.TaskState, n)
 	st.taskAttempt = make([]int32, n)
 	st.taskSlot = make([]int32, n)
-	st.taskStage = make([]sched.StageID, n)
+	st.taskStage = taskStages(st.x)
 	st.flowState = make([]policy.TaskState, st.x.Flows())
-	for s := range sched.StageID(st.x.Stages()) {
-		for t, end := st.x.StageTasks(s); t < end; t++ {
-			st.taskStage[t] = s
+}
+
+// taskStages lists the stage of every task: Index.TaskStage in O(1), for those
+// who ask at every event.
+func taskStages(x *sched.Index) []sched.StageID {
+	stages := make([]sched.StageID, x.Tasks())
+	for s := range sched.StageID(x.Stages()) {
+		for t, end := x.StageTasks(s); t < end; t++ {
+			stages[t] = s
 		}
 	}
+	return stages
 }
 
 func (st *state) initMachines() {
@@ -336,6 +341,12 @@ func (st *state) apply(now sched.Time, ev Event) (changed bool, err error) {
 			return false, err
 		}
 		st.solution = ev.Solution
+		// Nobody waits for the first plan any more.
+		for j := range st.reasons {
+			if st.reasons[j].Code == policy.Planning {
+				st.reasons[j] = policy.Reason{}
+			}
+		}
 	default:
 		return false, fmt.Errorf("engine: unknown kind of event %d", ev.Kind)
 	}
@@ -384,11 +395,20 @@ func (st *state) activate(j sched.JobID) {
 	if !job.arrived || job.waitsFor > 0 || job.state != policy.JobWaiting {
 		return
 	}
-	job.state = policy.JobActive
+	st.setJob(j, policy.JobActive)
 	for s, end := st.x.JobStages(j); s < end; s++ {
 		if st.stages[s].waitsFor == 0 && !st.stages[s].ready {
 			st.ready(s)
 		}
+	}
+}
+
+// setJob changes the state of a job; why it waited in the old one is history.
+func (st *state) setJob(j sched.JobID, state policy.JobState) {
+	st.jobs[j].state = state
+	st.reasons[j] = policy.Reason{}
+	if state != policy.JobActive {
+		st.unresolved--
 	}
 }
 
@@ -431,10 +451,17 @@ func (st *state) start(now sched.Time, a policy.Start) (slot, attempt int32, err
 func (st *state) begin(s sched.StageID, t sched.TaskID) int32 {
 	st.taskState[t] = policy.TaskRunning
 	st.taskAttempt[t]++
-	st.stages[s].active++
-	st.jobs[st.x.StageJob(s)].running++
-	st.running++
+	st.begun(s)
 	return st.taskAttempt[t]
+}
+
+// begun counts a task or flow of s that starts. Why its job waited is history.
+func (st *state) begun(s sched.StageID) {
+	j := st.x.StageJob(s)
+	st.stages[s].active++
+	st.jobs[j].running++
+	st.running++
+	st.reasons[j] = policy.Reason{}
 }
 
 // freeSlot returns the global number of the wanted slot of m if it is free (None:
@@ -481,7 +508,7 @@ func (st *state) release(t sched.TaskID) sched.MachineID {
 		return sched.None
 	}
 	g := st.taskSlot[t]
-	m := sched.MachineID(sort32(st.slotFirst, g))
+	m := st.slotMachine(g)
 	st.slotTask[g] = sched.None
 	st.slotFree[g/64] |= 1 << (g % 64)
 	st.machines[m].free++
@@ -490,17 +517,10 @@ func (st *state) release(t sched.TaskID) sched.MachineID {
 	return m
 }
 
-// sort32 returns the last i with first[i] <= g.
-func sort32(first []int32, g int32) int {
-	lo, hi := 0, len(first)
-	for hi-lo > 1 {
-		if mid := int(uint(lo+hi) >> 1); first[mid] <= g {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+// slotMachine returns the machine that has slot g.
+func (st *state) slotMachine(g int32) sched.MachineID {
+	after, _ := slices.BinarySearch(st.slotFirst, g+1) // the first that begins after g
+	return sched.MachineID(after - 1)
 }
 
 // end takes in the end of an attempt.
@@ -546,8 +566,8 @@ func (st *state) complete(now sched.Time, s sched.StageID) {
 	if st.jobs[j].stagesLeft > 0 || st.jobs[j].state == policy.JobDone {
 		return // or an empty stage after s has completed the job already
 	}
-	st.jobs[j].state, st.jobs[j].completion = policy.JobDone, now
-	st.unresolved--
+	st.setJob(j, policy.JobDone)
+	st.jobs[j].completion = now
 	for _, n := range st.nextJob[j] {
 		st.jobs[n].waitsFor--
 		st.activate(n)
@@ -588,8 +608,7 @@ func (st *state) cancelAfter(s sched.StageID) {
 func (st *state) notRun(j sched.JobID) {
 	for _, n := range st.nextJob[j] {
 		if st.jobs[n].state == policy.JobWaiting {
-			st.jobs[n].state = policy.JobNotRun
-			st.unresolved--
+			st.setJob(n, policy.JobNotRun)
 			for k, end := st.x.JobStages(n); k < end; k++ {
 				st.stages[k].cancelled = true // no touch: n may not be known yet
 			}
@@ -610,8 +629,7 @@ func (st *state) settle(j sched.JobID) {
 			return
 		}
 	}
-	job.state = policy.JobFailed
-	st.unresolved--
+	st.setJob(j, policy.JobFailed)
 }
 
 // pending counts the tasks and flows of a ready stage that could start.

@@ -126,12 +126,21 @@ func (v *view) obstacle(s sched.StageID, m sched.MachineID) obstacle {
 		}
 	}
 	switch {
-	case stage.Machines != nil && !slices.Contains(stage.Machines, m):
+	case !pinned(stage, m):
 		return elsewhere
 	case v.InputReady(s, m) > v.now:
 		return noInput
 	}
 	return nothing
+}
+
+// pinned reports whether the pins of a stage, which are ascending, allow m.
+func pinned(stage *sched.Stage, m sched.MachineID) bool {
+	if stage.Machines == nil {
+		return true
+	}
+	_, found := slices.BinarySearch(stage.Machines, m)
+	return found
 }
 
 func (v *view) InputReady(s sched.StageID, m sched.MachineID) sched.Time { return v.inputs.at(s, m) }

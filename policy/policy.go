@@ -37,7 +37,8 @@ type Decision struct {
 	// a change costs one action however many flows it concerns.
 	Join  []Join
 	Rates []GroupRate
-	// Wake asks for another round at this time even if nothing happens; 0: no.
+	// Wake asks for another round at this time even if nothing happens; a time
+	// that is not later than now is ignored, so 0 asks for none.
 	Wake sched.Time
 	// Solve starts a long computation; nil: none.
 	Solve *Request
@@ -73,7 +74,8 @@ type Join struct {
 	Share    float64
 }
 
-// GroupRate sets a group's rate, in work per second.
+// GroupRate sets a group's rate, in work per second: for tasks, work in seconds at
+// speed 1 (a rate of 2 is a machine of speed 2); for flows, bytes.
 type GroupRate struct {
 	Group GroupID
 	Rate  float64
@@ -107,8 +109,9 @@ type Solution struct {
 // ReasonCode classifies why a job waits.
 type ReasonCode uint8
 
-// Reasons a policy gives. Waiting for a release, a job or a stage is known to
-// the engine, which says so itself.
+// Reasons a policy gives. Waiting for a release, a job or input, that machines are
+// down, that no slot is free or none with room, is known to the engine, which says
+// so itself, whatever the policy said.
 const (
 	// Queued: other jobs come first (Behind), no slot is free.
 	Queued ReasonCode = iota + 1
@@ -121,7 +124,9 @@ const (
 	Planning
 )
 
-// Reason says why the pending tasks of a job have not started.
+// Reason says why the pending tasks of a job have not started. The engine forgets
+// it when the job changes state, when something of it starts, and, if the reason is
+// Planning, when a Solution arrives.
 type Reason struct {
 	Job     sched.JobID
 	Code    ReasonCode

@@ -15,7 +15,7 @@ type Arrivals uint8
 const (
 	// SizesUnknown: nothing before the task has finished.
 	SizesUnknown SizeKnowledge = iota
-	// SizesDistribution: the distribution; Size gives its mean.
+	// SizesDistribution: the distribution; Estimates holds its mean.
 	SizesDistribution
 	// SizesExact: the size itself, even where the workload has a distribution.
 	SizesExact
@@ -125,7 +125,8 @@ type View interface {
 	Stage(s sched.StageID) StageState
 	Task(t sched.TaskID) TaskState
 	Flow(f sched.FlowID) TaskState
-	// Remaining is the estimated work of j's tasks that have not finished.
+	// Remaining is the estimated work of j's tasks that have not finished, in
+	// seconds at speed 1. Tasks without an estimate, and flows, count nothing.
 	Remaining(j sched.JobID) float64
 
 	// BySpeed lists the machines, fastest first, then by MachineID. A rank is
@@ -148,7 +149,8 @@ type View interface {
 
 	// PortsFree reports whether flow f could hold both its ports now.
 	PortsFree(f sched.FlowID) bool
-	// Attained is the work that an activity of a group has received.
+	// Attained is the work that an activity of a group has received: of a task
+	// in seconds at speed 1, of a flow in bytes.
 	Attained(a Activity) float64
 
 	// Solution returns the latest answer to a Request, nil before the first.

@@ -2,9 +2,10 @@ package sched
 
 import "sort"
 
-// Index numbers the stages, tasks and flows of an instance consecutively and
-// gives the precedence relation on stages in both directions. It is built once
-// per use; everything is read-only afterwards.
+// Index numbers the stages, tasks and flows of an instance consecutively, in file
+// order, and finds them by number. The numbers are fixed when it is built. What
+// it finds are the instance's own stages: whoever owns the instance may change
+// them, but not how many stages, tasks and flows there are.
 type Index struct {
 	Instance *Instance
 

@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/fairlead-project/fairlead/size"
@@ -27,6 +29,19 @@ type Instance struct {
 	Resources []string
 	Machines  []Machine
 	Jobs      []Job
+}
+
+// ByRelease returns the jobs in order of release, then of JobID.
+// Cost: O(jobs log jobs).
+func (in *Instance) ByRelease() []JobID {
+	jobs := make([]JobID, len(in.Jobs))
+	for j := range jobs {
+		jobs[j] = JobID(j)
+	}
+	slices.SortStableFunc(jobs, func(a, b JobID) int {
+		return cmp.Compare(in.Jobs[a].Release, in.Jobs[b].Release)
+	})
+	return jobs
 }
 
 // Machine runs up to Slots tasks at a time, each at Speed.
@@ -56,7 +71,7 @@ type Job struct {
 }
 
 // Stage is either a compute stage (Count > 0), or a transfer stage (Flows or
-// Shuffle set).
+// Shuffle set, Count 0).
 type Stage struct {
 	Name string
 	// After holds positions in Job.Stages that must complete first.

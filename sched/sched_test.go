@@ -18,6 +18,9 @@ func TestDurationRoundsUpAndSaturates(t *testing.T) {
 		{0, 1, 0},
 		{-1, 1, 0},
 		{math.NaN(), 1, 0},
+		{0.067, 1, 67_000_000},
+		{0.268, 2, 134_000_000},
+		{0.0670000011, 1, 67_000_002},
 		{1, 1, Second},
 		{3, 3, Second},
 		{0.7, 1, 700_000_000},
@@ -29,6 +32,21 @@ func TestDurationRoundsUpAndSaturates(t *testing.T) {
 	} {
 		if got := Duration(c.work, c.rate); got != c.want {
 			t.Errorf("Duration(%v, %v) = %d, want %d", c.work, c.rate, got, c.want)
+		}
+	}
+}
+
+// Whole milliseconds in a file are whole milliseconds on the clock.
+func TestMillisecondsAreExact(t *testing.T) {
+	for ms := range 200_000 {
+		s := float64(ms) / 1000
+		if want := Time(ms) * 1_000_000; FromSeconds(s) != want || Duration(s, 1) != want {
+			t.Fatalf("%v s: release %d, duration %d, want %d", s, FromSeconds(s), Duration(s, 1), want)
+		}
+	}
+	for s, want := range map[float64]Time{-1: 0, math.NaN(): 0, 1e300: MaxTime, 1.4e-9: 1, 1.6e-9: 2} {
+		if got := FromSeconds(s); got != want {
+			t.Errorf("FromSeconds(%v) = %d, want %d", s, got, want)
 		}
 	}
 }
@@ -78,6 +96,21 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// transfer puts a transfer stage in the place of the first stage.
+func transfer(st Stage) func(*Instance) {
+	return func(in *Instance) { in.Jobs[0].Stages[0] = st }
+}
+
+func TestByRelease(t *testing.T) {
+	in := &Instance{}
+	for _, r := range []Time{5, 0, 5, 2, 0} {
+		in.Jobs = append(in.Jobs, Job{Release: r})
+	}
+	if got := in.ByRelease(); !slices.Equal(got, []JobID{1, 4, 3, 0, 2}) {
+		t.Errorf("by release: %v", got)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	if err := diamond().Validate(); err != nil {
 		t.Fatal(err)
@@ -107,10 +140,18 @@ func TestValidate(t *testing.T) {
 		"size -2 is not":             func(in *Instance) { in.Jobs[0].Stages[0].Sizes = []size.Dist{size.Exact(-2)} },
 		"input: bad entry":           func(in *Instance) { in.Jobs[0].Stages[1].Input = []Input{{From: 0, Bytes: -1}} },
 		"more than the":              func(in *Instance) { in.Jobs[0].Stages[0].Sizes = []size.Dist{size.Exact(1e10)} },
-		"flow 0: bad machines":       func(in *Instance) { in.Jobs[0].Stages[0].Flows = []Flow{{From: 0, To: 5, Size: size.Exact(1)}} },
-		"shuffle: bad stages": func(in *Instance) {
-			in.Jobs[0].Stages[0].Shuffle = &Shuffle{From: 0, To: 8, Size: size.Exact(1)}
+		"it moves data, but has 3 tasks as well": func(in *Instance) {
+			in.Jobs[0].Stages[0].Flows = []Flow{{From: 0, To: 1, Size: size.Exact(1)}}
 		},
+		"flow 0: bad machines":      transfer(Stage{Flows: []Flow{{From: 0, To: 5, Size: size.Exact(1)}}}),
+		"flow 0: size NaN is not":   transfer(Stage{Flows: []Flow{{From: 0, To: 1, Size: size.Exact(math.NaN())}}}),
+		"flow 1: size -1 is not":    transfer(Stage{Flows: []Flow{{Size: size.Exact(0)}, {Size: size.Exact(-1)}}}),
+		"flow 0: size +Inf is not":  transfer(Stage{Flows: []Flow{{Size: size.Exact(math.Inf(1))}}}),
+		"shuffle: bad stages":       transfer(Stage{Shuffle: &Shuffle{From: 0, To: 8, Size: size.Exact(1)}}),
+		"shuffle: bad stages or no": transfer(Stage{Shuffle: &Shuffle{From: 0, To: 1}}),
+		"shuffle: size NaN is not":  transfer(Stage{Shuffle: &Shuffle{From: 0, To: 1, Size: size.Exact(math.NaN())}}),
+		"shuffle: size -2 is not":   transfer(Stage{Shuffle: &Shuffle{From: 0, To: 1, Size: size.Exact(-2)}}),
+		"shuffle: size +Inf is not": transfer(Stage{Shuffle: &Shuffle{From: 0, To: 1, Size: size.Exact(math.Inf(1))}}),
 	} {
 		in := diamond()
 		break_(in)

@@ -30,7 +30,8 @@ type Sizes struct {
 	first  []TaskID
 }
 
-// NewSizes returns sizes for the stages of x, all zero; fill it with Set or SetAll.
+// NewSizes returns sizes for the stages of x, all zero; fill it with SetAll
+// and SetEach.
 func NewSizes(x *Index) *Sizes {
 	return &Sizes{stages: make([][]float64, x.Stages()), first: x.stageTask}
 }

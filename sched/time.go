@@ -31,25 +31,42 @@ func (t Time) String() string {
 	return time.Duration(t).String()
 }
 
-// FromSeconds converts seconds to Time, rounding up to the next nanosecond and
+// FromSeconds converts seconds to Time, rounding to the nearest nanosecond and
 // saturating at MaxTime. Negative and NaN values give 0.
-func FromSeconds(s float64) Time { return Duration(s, 1) }
-
-// Duration returns the time that work takes at the given rate, rounded up to a
-// whole nanosecond: the one place where a rate becomes a time. Up to the rounding
-// of one division of floats, no schedule costs less than its exact value, so lower
-// bounds stay below.
-// An infinite rate takes no time; a rate of zero takes MaxTime.
-func Duration(work, rate float64) Time {
-	ns := math.Ceil(work / rate * 1e9)
+func FromSeconds(s float64) Time {
+	ns := math.Round(s * 1e9)
 	switch {
-	case !(work > 0) || math.IsInf(rate, 1):
+	case !(ns > 0):
 		return 0
 	case !(ns < float64(MaxTime)):
 		return MaxTime
 	}
 	return Time(ns)
 }
+
+// Duration returns the time that work takes at the given rate, rounded up to a
+// whole nanosecond: the one place where a rate becomes a time. Up to the rounding
+// of a few operations on floats, no schedule costs less than its exact value, so
+// lower bounds stay below. An infinite rate takes no time; a rate of zero takes
+// MaxTime.
+func Duration(work, rate float64) Time {
+	exact := work / rate * 1e9
+	ns := math.Ceil(exact)
+	switch {
+	case !(work > 0) || math.IsInf(rate, 1):
+		return 0
+	case !(ns < float64(MaxTime)):
+		return MaxTime
+	}
+	if down := ns - 1; exact-down <= down*durationTolerance {
+		return Time(down)
+	}
+	return Time(ns)
+}
+
+// durationTolerance is twice what the two roundings in Duration can add: 67 ms must
+// not become 67,000,001 ns because 0.067·1e9 is a float just above 67,000,000.
+const durationTolerance = 1.0 / (1 << 51)
 
 // FormatSeconds prints t as decimal seconds without exponent or trailing zeros.
 func FormatSeconds(t Time) string { return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) }

@@ -106,15 +106,7 @@ func (in *Instance) validateStage(job *Job, st *Stage) error {
 		}
 	}
 	if st.Transfer() {
-		if sh := st.Shuffle; sh != nil && (!ref(sh.From) || !ref(sh.To) || sh.Size == nil) {
-			return errors.New("shuffle: bad stages or no size")
-		}
-		for i, f := range st.Flows {
-			if f.From < 0 || f.To < 0 || int(max(f.From, f.To)) >= len(in.Machines) || f.Size == nil {
-				return fmt.Errorf("flow %d: bad machines or no size", i)
-			}
-		}
-		return nil
+		return in.validateTransfer(job, st)
 	}
 	switch {
 	case st.Count < 1:
@@ -140,12 +132,42 @@ func (in *Instance) validateStage(job *Job, st *Stage) error {
 		if d == nil {
 			return fmt.Errorf("size %d is missing", i)
 		}
-		if p, exact := size.Value(d); exact && (!(p >= 0) || math.IsInf(p, 1)) {
-			return fmt.Errorf("size %v is not a finite number >= 0", p)
+		if err := validateSize(d); err != nil {
+			return err
 		}
 	}
 	if st.Fluid == nil && len(in.Machines) > 0 && !in.fitsSomewhere(st) {
 		return errors.New("its tasks fit on no machine")
+	}
+	return nil
+}
+
+func (in *Instance) validateTransfer(job *Job, st *Stage) error {
+	if st.Count != 0 {
+		return fmt.Errorf("it moves data, but has %d tasks as well: make two stages of it", st.Count)
+	}
+	if sh := st.Shuffle; sh != nil {
+		if sh.From < 0 || sh.To < 0 || max(sh.From, sh.To) >= len(job.Stages) || sh.Size == nil {
+			return errors.New("shuffle: bad stages or no size")
+		}
+		if err := validateSize(sh.Size); err != nil {
+			return fmt.Errorf("shuffle: %w", err)
+		}
+	}
+	for i, f := range st.Flows {
+		if f.From < 0 || f.To < 0 || int(max(f.From, f.To)) >= len(in.Machines) || f.Size == nil {
+			return fmt.Errorf("flow %d: bad machines or no size", i)
+		}
+		if err := validateSize(f.Size); err != nil {
+			return fmt.Errorf("flow %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func validateSize(d size.Dist) error {
+	if p, exact := size.Value(d); exact && (!(p >= 0) || math.IsInf(p, 1)) {
+		return fmt.Errorf("size %v is not a finite number >= 0", p)
 	}
 	return nil
 }

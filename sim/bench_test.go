@@ -6,9 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/fairlead-project/fairlead/engine"
+	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/policy/dag"
 	"github.com/fairlead-project/fairlead/sched"
 	"github.com/fairlead-project/fairlead/sim"
@@ -97,5 +99,60 @@ func BenchmarkSimulate(b *testing.B) {
 				b.ReportMetric(float64(peak)/(1<<20), "MiB")
 			})
 		}
+	}
+}
+
+// apart shares one machine equally among n jobs, each a group of its own, so that
+// every completion changes the rates of all that are left: the worst case of the
+// event queue.
+type apart struct {
+	live  []sched.TaskID
+	rates []policy.GroupRate
+}
+
+func (p *apart) Decide(_ sched.Time, v policy.View, _ *rand.Rand) (d policy.Decision, err error) {
+	for _, s := range v.Changed() {
+		if t, _ := v.Index().StageTasks(s); v.Task(t) == policy.TaskPending {
+			p.live = append(p.live, t)
+			d.Join = append(d.Join, policy.Join{Activity: policy.Activity{Task: t, Flow: sched.None}, Group: policy.GroupID(t), Share: 1})
+		}
+	}
+	p.live = slices.DeleteFunc(p.live, func(t sched.TaskID) bool { return v.Task(t) == policy.TaskDone })
+	p.rates = p.rates[:0]
+	for _, t := range p.live {
+		p.rates = append(p.rates, policy.GroupRate{Group: policy.GroupID(t), Rate: 1 / float64(len(p.live))})
+	}
+	d.Rates = p.rates
+	return d, nil
+}
+
+func manyGroups(n int) *sched.Instance {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	in := &sched.Instance{Machines: []sched.Machine{{Name: "m", Speed: 1, Slots: 1, Port: math.Inf(1)}}}
+	for j := range n {
+		in.Jobs = append(in.Jobs, sched.Job{Name: fmt.Sprint("j", j), Weight: 1, Stages: []sched.Stage{
+			{Name: "s", Count: 1, Sizes: []size.Dist{size.Exact(1 + r.Float64())}},
+		}})
+	}
+	return in
+}
+
+// BenchmarkManyGroups sets n²/2 rates.
+func BenchmarkManyGroups(b *testing.B) {
+	for _, n := range []int{1000, 4000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			in := manyGroups(n)
+			b.ReportAllocs()
+			for range b.N {
+				r, err := sim.Run(sim.Config{Instance: in, Policy: &apart{}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if r.Stats.Decisions < int64(n) {
+					b.Fatalf("%d decisions: the rates were not set at every completion", r.Stats.Decisions)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(n*n/2), "ns/rate")
+		})
 	}
 }

@@ -72,11 +72,12 @@ type simulation struct {
 	arrivals []sched.JobID // by release; those before next have arrived
 	next     int
 	outages  []Outage
-	queue    queue
+	queue    heap[sched.Time] // future events
 	wakes    wakes
 	groups   []fluid
-	memberOf map[policy.Activity]policy.GroupID
-	solved   []*policy.Solution
+	memberOf []membership       // by activity; nil until the first joins a group
+	memberAt []int32            // by activity: its position in its group's heap; -1: in none
+	solved   []*policy.Solution // nil once delivered
 	out      Result
 	placed   []int32 // per task: index in out.Schedule.Tasks of its latest start
 	sent     []int32 // per flow: the same for transmissions
@@ -87,8 +88,8 @@ type simulation struct {
 // most one per stage and machine is the engine's own, for input that arrives.
 const maxIdle = 1_000_000
 
-// Run simulates until every job has ended. Cost: O(log running) per event, plus
-// what the policy takes.
+// Run simulates until every job has ended. Cost: O(log running) per event, action
+// and group whose rate changes, plus what the policy takes. Memory: O(tasks).
 func Run(cfg Config) (*Result, error) {
 	s, err := newSimulation(cfg)
 	if err != nil {
@@ -127,27 +128,16 @@ func newSimulation(cfg Config) (*simulation, error) {
 	}
 	s := &simulation{
 		cfg: cfg, e: e, x: x, sizes: z, flows: flowSizes(x, cfg.Seed),
-		arrivals: byRelease(cfg.Instance),
+		arrivals: cfg.Instance.ByRelease(),
 		outages:  slices.Clone(cfg.Outages),
 		placed:   make([]int32, x.Tasks()),
 		sent:     make([]int32, x.Flows()),
-		memberOf: map[policy.Activity]policy.GroupID{},
+		queue:    heap[sched.Time]{follow: groupNext},
 	}
 	slices.SortStableFunc(s.outages, func(a, b Outage) int { return cmp.Compare(a.At, b.At) })
 	s.out.Schedule.Tasks = make([]sched.Placement, 0, x.Tasks())
 	s.out.Sizes = z
 	return s, nil
-}
-
-func byRelease(in *sched.Instance) []sched.JobID {
-	jobs := make([]sched.JobID, len(in.Jobs))
-	for j := range jobs {
-		jobs[j] = sched.JobID(j)
-	}
-	slices.SortStableFunc(jobs, func(a, b sched.JobID) int {
-		return cmp.Compare(in.Jobs[a].Release, in.Jobs[b].Release)
-	})
-	return jobs
 }
 
 func (s *simulation) run() error {
@@ -156,7 +146,7 @@ func (s *simulation) run() error {
 		if s.cfg.Stop != nil && n%stopEvery == 0 && s.cfg.Stop() {
 			return ErrInterrupted
 		}
-		if idle++; s.next < len(s.arrivals) || len(s.outages) > 0 || len(s.queue) > 0 {
+		if idle++; s.next < len(s.arrivals) || len(s.outages) > 0 || len(s.queue.entries) > 0 {
 			idle = 0
 		}
 		now, ev := s.pop()
@@ -173,56 +163,55 @@ func (s *simulation) run() error {
 // pop takes the next event in order of time and, within an instant, of kind:
 // arrivals, outages, ends, solutions, and the wake-up last. Kind 0: none left.
 func (s *simulation) pop() (sched.Time, engine.Event) {
-	for {
-		now := s.wakes.first()
-		arrival, outage, end := sched.Never, sched.Never, sched.Never
-		if s.next < len(s.arrivals) {
-			arrival = s.cfg.Instance.Jobs[s.arrivals[s.next]].Release
+	now := s.wakes.first()
+	arrival, outage, end := sched.Never, sched.Never, sched.Never
+	if s.next < len(s.arrivals) {
+		arrival = s.cfg.Instance.Jobs[s.arrivals[s.next]].Release
+	}
+	if len(s.outages) > 0 {
+		outage = s.outages[0].At
+	}
+	if len(s.queue.entries) > 0 {
+		end = s.queue.entries[0].key
+	}
+	switch now = min(now, arrival, outage, end); now {
+	case sched.Never:
+		return 0, engine.Event{}
+	case arrival:
+		s.next++
+		return now, engine.Arrived(s.arrivals[s.next-1])
+	case outage:
+		o := s.outages[0]
+		s.outages = s.outages[1:]
+		if o.Joins {
+			return now, engine.Event{Kind: engine.MachineJoined, Machine: o.Machine}
 		}
-		if len(s.outages) > 0 {
-			outage = s.outages[0].At
-		}
-		if len(s.queue) > 0 {
-			end = s.queue[0].at
-		}
-		switch now = min(now, arrival, outage, end); now {
-		case sched.Never:
-			return 0, engine.Event{}
-		case arrival:
-			s.next++
-			return now, engine.Arrived(s.arrivals[s.next-1])
-		case outage:
-			o := s.outages[0]
-			s.outages = s.outages[1:]
-			if o.Joins {
-				return now, engine.Event{Kind: engine.MachineJoined, Machine: o.Machine}
-			}
-			return now, engine.Event{Kind: engine.MachineLost, Machine: o.Machine}
-		case end:
-			if ev := s.ended(s.queue.pop()); ev.Kind != 0 {
-				return now, ev
-			}
-		default:
-			s.wakes.pop()
-			return now, engine.Event{Kind: engine.Wake}
-		}
+		return now, engine.Event{Kind: engine.MachineLost, Machine: o.Machine}
+	case end:
+		return now, s.ended(now)
+	default:
+		s.wakes.pop()
+		return now, engine.Event{Kind: engine.Wake}
 	}
 }
 
-// ended turns a queue entry into an event; Kind 0 if it is outdated.
-func (s *simulation) ended(e entry) engine.Event {
+// ended takes the first entry of the queue as an event.
+func (s *simulation) ended(now sched.Time) engine.Event {
+	if first := &s.queue.entries[0]; first.what == groupNext {
+		return s.nextOfGroup(now, policy.GroupID(first.id)) // which moves the entry
+	}
+	e := s.queue.pop()
 	switch e.what {
 	case flowEnds:
-		s.out.Schedule.Flows[s.sent[e.id]].Finish = e.at
+		s.out.Schedule.Flows[s.sent[e.id]].Finish = now
 		return engine.Event{Kind: engine.FlowFinished, Flow: sched.FlowID(e.id)}
-	case groupNext:
-		return s.nextOfGroup(e)
 	case solveEnds:
 		sol := s.solved[e.id]
+		s.solved[e.id] = nil
 		s.out.Solution = sol
 		return engine.Event{Kind: engine.Solved, Solution: sol}
 	}
-	return s.taskEnded(sched.TaskID(e.id), e.tag)
+	return s.taskEnded(sched.TaskID(e.id), e.attempt)
 }
 
 func (s *simulation) taskEnded(t sched.TaskID, attempt int32) engine.Event {
@@ -259,7 +248,7 @@ func (s *simulation) carryOut(now sched.Time, a *engine.Action) error {
 		s.out.Schedule.Tasks = append(s.out.Schedule.Tasks, sched.Placement{
 			Task: a.Task, Machine: a.Machine, Slot: a.Slot, Start: now, Finish: end,
 		})
-		s.queue.push(entry{at: end, what: taskEnds, id: int32(a.Task), tag: a.Attempt})
+		s.queue.push(entry[sched.Time]{key: end, what: taskEnds, id: int32(a.Task), attempt: a.Attempt})
 	case engine.StartFlow:
 		stage := s.x.FlowStage(a.Flow)
 		first, _ := s.x.StageFlows(stage)
@@ -267,7 +256,7 @@ func (s *simulation) carryOut(now sched.Time, a *engine.Action) error {
 		rate := min(s.cfg.Instance.Machines[f.From].Port, s.cfg.Instance.Machines[f.To].Port)
 		s.sent[a.Flow] = int32(len(s.out.Schedule.Flows))
 		s.out.Schedule.Flows = append(s.out.Schedule.Flows, sched.Transmission{Flow: a.Flow, Start: now})
-		s.queue.push(entry{at: now + sched.Duration(s.flows[a.Flow], rate), what: flowEnds, id: int32(a.Flow)})
+		s.queue.push(entry[sched.Time]{key: now + sched.Duration(s.flows[a.Flow], rate), what: flowEnds, id: int32(a.Flow)})
 	case engine.JoinGroup:
 		s.join(now, a)
 	case engine.SetRate:
@@ -297,7 +286,7 @@ func (s *simulation) solve(now sched.Time, r *policy.Request) error {
 	if s.cfg.SolveTime != nil {
 		at += s.cfg.SolveTime(*r)
 	}
-	s.queue.push(entry{at: at, what: solveEnds, id: int32(len(s.solved))})
+	s.queue.push(entry[sched.Time]{key: at, what: solveEnds, id: int32(len(s.solved))})
 	s.solved = append(s.solved, sol)
 	return nil
 }

@@ -374,7 +374,7 @@ func TestErrors(t *testing.T) {
 		"sim: sizes are needed to simulate: no size for a/u0, a/u1":                                            {Instance: unsized(2), Policy: dag.NewFIFO()},
 		"no size for a/u0, a/u1, a/u2, a/u3, a/u4, a/u5, a/u6, a/u7 and 3 more":                                {Instance: unsized(11), Policy: dag.NewFIFO()},
 		"sim: nothing more can happen, but jobs are left:\n  a is ready to start\n  b waits for a to complete": {Instance: one(), Policy: idle},
-		"jobs are left:\n  a is queued: no slot is free":                                                       {Instance: down, Policy: dag.NewFIFO(), Outages: []sim.Outage{{Machine: 0}}},
+		"jobs are left:\n  a waits: every machine it may run on is down":                                       {Instance: down, Policy: dag.NewFIFO(), Outages: []sim.Outage{{Machine: 0}}},
 		"jobs are left:\n  a is ready to start\n  b waits": {Instance: one(), Policy: policyFunc(func(now sched.Time, _ policy.View) policy.Decision {
 			return policy.Decision{Wake: now + 1} // for ever
 		})},
