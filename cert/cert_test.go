@@ -425,7 +425,7 @@ func TestFirstThingWrong(t *testing.T) {
 		"unknown size": {func(_ *Certificate, in *sched.Instance) { in.Jobs[0].Stages[0].Sizes = nil }, ErrUnsupported, "stage a/s has unknown sizes"},
 		"transfer": {
 			func(_ *Certificate, in *sched.Instance) {
-				in.Jobs[0].Stages[0].Flows = []sched.Flow{{Size: size.Exact(1)}}
+				in.Jobs[0].Stages[0].Flows, in.Jobs[0].Stages[0].Count = []sched.Flow{{Size: size.Exact(1)}}, 0
 			},
 			ErrUnsupported, "stage a/s is a transfer",
 		},

@@ -13,6 +13,9 @@ type Plan struct {
 	// Schedule holds every task of the problem's jobs; the completion of jobs that
 	// are not in the problem is Never.
 	Schedule sched.Schedule
+	// Placed holds the same placements in the order in which they were made: where
+	// tasks take no time, starts do not tell which comes first in a slot.
+	Placed []sched.Placement
 	// Completion holds per node when its last task finishes; for a sink, when all
 	// of the last stages have.
 	Completion []sched.Time
@@ -45,7 +48,8 @@ func (p *Problem) List(order []int32, units int) (*Plan, error) {
 		return nil, err
 	}
 	plan := &Plan{Completion: l.done, Units: len(l.unit), Cost: l.cost()}
-	plan.Schedule.Tasks = l.placed
+	plan.Placed = l.placed
+	plan.Schedule.Tasks = slices.Clone(l.placed)
 	slices.SortFunc(plan.Schedule.Tasks, func(a, b sched.Placement) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Task, b.Task))
 	})
@@ -151,9 +155,9 @@ func newLister(p *Problem, units []Unit, record bool) *lister {
 		for s := i - first; s < len(slots)/2; s++ {
 			slots[len(slots)/2+s] = sched.Never // not a slot
 		}
-		l.machines = append(l.machines, machine{
-			id: id, speed: len(l.speeds) - 1, slots: minTree{len(slots) / 2, slots},
-		})
+		m := machine{id: id, speed: len(l.speeds) - 1, slots: minTree{len(slots) / 2, slots}}
+		m.slots.fill() // above leaves that are not slots
+		l.machines = append(l.machines, m)
 	}
 	for c := range l.speeds {
 		t := make([]sched.Time, treeSize(l.classEnd(c)-l.speeds[c].first))
