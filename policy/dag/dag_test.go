@@ -72,8 +72,17 @@ func completions(r *sim.Result) []float64 {
 // With exact sizes, keeping the queues of Algorithm 1 gives its schedule, to the
 // nanosecond: what is planned is what runs.
 func TestPlainFollowsThePlan(t *testing.T) {
-	for seed := range uint64(400) {
-		in := policytest.Random(rand.New(rand.NewPCG(seed, 5)))
+	for seed := range uint64(800) {
+		random := policytest.Random
+		if seed%2 == 1 {
+			random = policytest.RandomTies
+		}
+		in := random(rand.New(rand.NewPCG(seed, 5)))
+		for j := range in.Jobs { // queues keep slots, not the times at which needs are free
+			for s := range in.Jobs[j].Stages {
+				in.Jobs[j].Stages[s].Needs = nil
+			}
+		}
 		x := sched.NewIndex(in)
 		z, err := sim.Realise(x, seed)
 		if err != nil {

@@ -43,7 +43,7 @@ const overdue = 0.25
 func (d *dispatch) decide(now sched.Time, v policy.View) (policy.Decision, error) {
 	d.out.Start, d.out.Reasons, d.out.Wake = d.out.Start[:0], d.out.Reasons[:0], 0
 	d.finish = d.finish[:0]
-	d.q.update(v)
+	d.q.update(now, v)
 	d.q.begin()
 	d.a.begin(v)
 	if d.profiles == nil {
@@ -113,6 +113,11 @@ func (d *dispatch) serve(now sched.Time, s sched.StageID, simple bool) error {
 	return nil
 }
 
+// booked returns until when a task that is expected to finish at a time holds its
+// slot as far as this round is concerned: one that takes no time gives it back in
+// the next round only.
+func booked(now, finish sched.Time) sched.Time { return max(finish, now+1) }
+
 // chooseFor returns where a task of s with size p finishes first, books it there,
 // and says how many machines or speeds it looked at.
 func (d *dispatch) chooseFor(now sched.Time, s sched.StageID, p float64, simple bool) (c choice, looks int) {
@@ -121,7 +126,7 @@ func (d *dispatch) chooseFor(now sched.Time, s sched.StageID, p float64, simple 
 	}
 	c, looks = d.choose(now, s, p)
 	if c.machine != sched.None {
-		d.profile(now, c.machine).add(c.start, c.finish, s, c.start > now)
+		d.profile(now, c.machine).add(c.start, booked(now, c.finish), s, c.start > now)
 	}
 	return c, looks
 }

@@ -28,9 +28,9 @@ func (g *greedy) fastest(s sched.StageID) sched.MachineID {
 	return sched.None
 }
 
-func (g *greedy) decide(v policy.View) policy.Decision {
+func (g *greedy) decide(now sched.Time, v policy.View) policy.Decision {
 	g.out.Start, g.out.Reasons = g.out.Start[:0], g.out.Reasons[:0]
-	g.q.update(v)
+	g.q.update(now, v)
 	g.q.begin()
 	g.a.begin(v)
 	for g.a.idle(0) >= 0 {
@@ -101,9 +101,9 @@ func byRelease(x *sched.Index, a, b sched.StageID) int {
 	)
 }
 
-func (p *fifo) Decide(_ sched.Time, v policy.View, _ *rand.Rand) (policy.Decision, error) {
+func (p *fifo) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Decision, error) {
 	p.x = v.Index()
-	return p.decide(v), nil
+	return p.decide(now, v), nil
 }
 
 // random serves stages in random order on random machines.
@@ -144,7 +144,7 @@ func (p *random) any(s sched.StageID) sched.MachineID {
 	return p.machines[p.rng.IntN(len(p.machines))]
 }
 
-func (p *random) Decide(_ sched.Time, v policy.View, rng *rand.Rand) (policy.Decision, error) {
+func (p *random) Decide(now sched.Time, v policy.View, rng *rand.Rand) (policy.Decision, error) {
 	p.rng = rng
 	if p.priority == nil {
 		p.priority = make([]uint64, v.Index().Stages())
@@ -160,5 +160,5 @@ func (p *random) Decide(_ sched.Time, v policy.View, rng *rand.Rand) (policy.Dec
 	for _, s := range p.fresh {
 		p.priority[s] = rng.Uint64() | 1
 	}
-	return p.decide(v), nil
+	return p.decide(now, v), nil
 }

@@ -96,7 +96,7 @@ func (d *dispatch) fill(c *lane, now sched.Time) {
 	v := d.a.v
 	clear(d.lanes.started)
 	for i, s := range d.out.Start {
-		d.lanes.started[s.Machine] = append(d.lanes.started[s.Machine], d.finish[i])
+		d.lanes.started[s.Machine] = append(d.lanes.started[s.Machine], booked(now, d.finish[i]))
 	}
 	for _, m := range v.BySpeed()[c.from:c.end] {
 		if !v.Machine(m).Up {

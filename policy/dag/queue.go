@@ -15,6 +15,7 @@ import (
 // at one stage per class instead of at all.
 type queue struct {
 	less    func(a, b sched.StageID) bool
+	now     sched.Time
 	classes []class
 	active  []int32 // classes that are not empty, in no order
 	byNeeds map[string]int32
@@ -43,7 +44,8 @@ func newQueue(less func(a, b sched.StageID) bool) *queue {
 }
 
 // update takes in the stages that have changed since the last round.
-func (q *queue) update(v policy.View) {
+func (q *queue) update(now sched.Time, v policy.View) {
+	q.now = now
 	if q.stages == nil {
 		q.stages = make([]queued, v.Index().Stages())
 	}
@@ -53,8 +55,9 @@ func (q *queue) update(v policy.View) {
 }
 
 // reset takes in all stages afresh, in the present order.
-func (q *queue) reset(v policy.View) {
+func (q *queue) reset(now sched.Time, v policy.View) {
 	*q = *newQueue(q.less)
+	q.now = now
 	q.stages = make([]queued, v.Index().Stages())
 	for s := range sched.StageID(v.Index().Stages()) {
 		q.refresh(v, s)
@@ -134,12 +137,12 @@ func (q *queue) remove(s sched.StageID) {
 	}
 }
 
-// classOf returns the class of s. A stage whose input arrives on some machines
-// later than on others is a class of its own: when it fits where is its own affair.
+// classOf returns the class of s. A stage whose input is yet to arrive is a class of
+// its own: when it fits where is its own affair.
 func (q *queue) classOf(v policy.View, s sched.StageID) int32 {
 	st := v.Index().Stage(s)
 	var key []byte
-	late := len(st.Input) > 0 && inputDiffers(v, s)
+	late := len(st.Input) > 0 && q.inputLate(v, s)
 	if late {
 		key = binary.AppendVarint(append(key, 'i'), int64(s))
 	} else {
@@ -163,13 +166,10 @@ func (q *queue) classOf(v policy.View, s sched.StageID) int32 {
 	return c
 }
 
-// inputDiffers reports whether the input of s, which is ready, arrives on some
-// machines later than on others. If not, it is there already.
-func inputDiffers(v policy.View, s sched.StageID) bool {
-	machines := v.BySpeed()
-	return slices.ContainsFunc(machines, func(m sched.MachineID) bool {
-		return v.InputReady(s, m) != v.InputReady(s, machines[0])
-	})
+// inputLate reports whether the input of s, which is ready, is yet to arrive on
+// some machine.
+func (q *queue) inputLate(v policy.View, s sched.StageID) bool {
+	return slices.ContainsFunc(v.BySpeed(), func(m sched.MachineID) bool { return v.InputReady(s, m) > q.now })
 }
 
 // begin starts a round: every class is looked at again.

@@ -12,8 +12,8 @@ import (
 // order.
 type queues [][][]sched.TaskID
 
-// queuesOf returns the queue of each slot, numbered through the machines. The
-// tasks of a plan are in order of start, and those of a slot do not overlap.
+// queuesOf returns the queue of each slot, numbered through the machines, in the
+// order in which the plan placed its tasks.
 func queuesOf(p *algo.Problem, plan *algo.Plan) [][]sched.TaskID {
 	machines := p.Instance().Machines
 	first := make([]int, len(machines)+1)
@@ -21,7 +21,7 @@ func queuesOf(p *algo.Problem, plan *algo.Plan) [][]sched.TaskID {
 		first[m+1] = first[m] + machines[m].Slots
 	}
 	q := make([][]sched.TaskID, first[len(machines)])
-	for _, t := range plan.Schedule.Tasks {
+	for _, t := range plan.Placed {
 		slot := first[t.Machine] + int(t.Slot)
 		q[slot] = append(q[slot], t.Task)
 	}
@@ -40,12 +40,13 @@ func newQueues(v policy.View, flat [][]sched.TaskID) queues {
 	return q
 }
 
-// starts returns the tasks at the head of a free slot's queue that can start. A
-// task leaves its queue when it has ended, so that one that is repeated is
+// starts returns the tasks at the head of a free slot's queue that can start, those
+// of earlier stages first: the plan gave them what resources there are in that
+// order. A task leaves its queue when it has ended, so that one that is repeated is
 // repeated where it was.
-func (q queues) starts(a *account, v policy.View) []policy.Start {
-	var out []policy.Start
-	a.begin(v)
+func (q queues) starts(a *account, v policy.View, before func(a, b sched.StageID) bool) []policy.Start {
+	x := v.Index()
+	var heads []policy.Start
 	for r := v.Idle(0); r >= 0; r = v.Idle(r + 1) {
 		m := v.BySpeed()[r]
 		for slot := range q[m] {
@@ -55,15 +56,26 @@ func (q queues) starts(a *account, v policy.View) []policy.Start {
 			for len(q[m][slot]) > 0 && ended(v.Task(q[m][slot][0])) {
 				q[m][slot] = q[m][slot][1:]
 			}
-			if len(q[m][slot]) == 0 {
-				continue
+			if len(q[m][slot]) > 0 && v.Task(q[m][slot][0]) == policy.TaskPending {
+				heads = append(heads, policy.Start{Task: q[m][slot][0], Machine: m, Slot: int32(slot)})
 			}
-			t := q[m][slot][0]
-			s := v.Index().TaskStage(t)
-			if v.Task(t) == policy.TaskPending && a.fits(s, m) {
-				a.take(s, m)
-				out = append(out, policy.Start{Task: t, Machine: m, Slot: int32(slot)})
-			}
+		}
+	}
+	slices.SortStableFunc(heads, func(a, b policy.Start) int {
+		switch sa, sb := x.TaskStage(a.Task), x.TaskStage(b.Task); {
+		case before(sa, sb):
+			return -1
+		case before(sb, sa):
+			return 1
+		}
+		return 0
+	})
+	a.begin(v)
+	out := heads[:0]
+	for _, h := range heads {
+		if s := x.TaskStage(h.Task); a.fits(s, h.Machine) {
+			a.take(s, h.Machine)
+			out = append(out, h)
 		}
 	}
 	return out

@@ -73,7 +73,9 @@ type spc struct {
 // to its largest task. Source: Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM 2021.
 // Departures: a stage is what the paper calls a job; without Plain machines are
 // chosen again at launch, which has no proof but serves better when durations
-// differ from their estimates. Cost: one solve; then that of dispatch.
+// differ from their estimates. With Plain a task starts as soon as it heads its
+// slot's queue and fits; where needs bind that may be sooner than planned, and then
+// the schedule is not the planned one. Cost: one solve; then that of dispatch.
 func NewSPC(params SPCParams) (policy.Policy, error) {
 	if err := params.Validate(); err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func (p *spc) before(a, b sched.StageID) bool {
 func (p *spc) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Decision, error) {
 	if p.position == nil {
 		p.position = make([]int32, v.Index().Stages())
-		p.q.update(v)
+		p.q.update(now, v)
 	}
 	if !p.asked {
 		return p.ask(now, v)
@@ -105,7 +107,7 @@ func (p *spc) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Decisi
 		if s := v.Solution(); s != nil {
 			p.follow(v, s)
 		} else if now < p.deadline {
-			p.q.update(v)
+			p.q.update(now, v)
 			return policy.Decision{Wake: p.deadline}, nil
 		} else if p.position[0] == 0 { // Smith's order counts from 1
 			for i, s := range smithOrder(v) {
@@ -120,10 +122,10 @@ func (p *spc) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Decisi
 	if p.queues != nil {
 		if p.queues.stuck(v) {
 			p.queues = nil
-			p.q.reset(v)
+			p.q.reset(now, v)
 		} else {
-			p.q.update(v)
-			return policy.Decision{Start: p.queues.starts(&p.a, v)}, nil
+			p.q.update(now, v)
+			return policy.Decision{Start: p.queues.starts(&p.a, v, p.before)}, nil
 		}
 	}
 	return p.decide(now, v)
@@ -138,7 +140,7 @@ func (p *spc) ask(now sched.Time, v policy.View) (policy.Decision, error) {
 	if z == nil {
 		return policy.Decision{}, errors.New("spc plans with sizes: it needs to know them, at least as distributions")
 	}
-	problem, err := algo.NewProblem(v.Index(), z, v.Known())
+	problem, err := algo.NewProblem(v.Index(), z, nil) // offline: all jobs are known
 	if err != nil {
 		return policy.Decision{}, err
 	}

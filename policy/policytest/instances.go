@@ -10,65 +10,91 @@ import (
 	"github.com/fairlead-project/fairlead/size"
 )
 
-// Random returns a random instance: a few machines, some alike, with slots,
-// memory and ports, jobs with precedence among and within them, releases, needs,
-// pins and input. No two tasks' durations or releases are equal in general, so
-// that ties do not decide anything.
-func Random(rng *rand.Rand) *sched.Instance {
+// Random returns a random instance: a few machines, with slots, memory and ports,
+// jobs with precedence among and within them, releases, needs, pins and input. No
+// two tasks' durations or releases are equal in general, so that ties do not decide
+// anything.
+func Random(rng *rand.Rand) *sched.Instance { return generator{rng, false}.instance() }
+
+// RandomTies returns a random instance in which nearly everything is equal to
+// something else: small whole numbers, tasks that take no time, machines alike.
+func RandomTies(rng *rand.Rand) *sched.Instance { return generator{rng, true}.instance() }
+
+type generator struct {
+	*rand.Rand
+	ties bool
+}
+
+// real returns a number in [low, high), a whole one if there are to be ties.
+func (g generator) real(low, high float64) float64 {
+	x := low + (high-low)*g.Float64()
+	if g.ties {
+		return math.Floor(x)
+	}
+	return x
+}
+
+func (g generator) instance() *sched.Instance {
 	in := &sched.Instance{Name: "random", Resources: []string{"memory"}}
-	for m := range 1 + rng.IntN(4) {
+	for m := range 1 + g.IntN(4) {
 		port := math.Inf(1)
-		if rng.IntN(2) == 0 {
-			port = 1 + 20*rng.Float64()
+		if g.IntN(2) == 0 {
+			port = 1 + g.real(0, 20)
 		}
 		in.Machines = append(in.Machines, sched.Machine{
-			Name: fmt.Sprintf("m%d", m), Speed: 0.5 + 3*rng.Float64(), Slots: 1 + rng.IntN(3),
-			Capacity: []int64{1000 * int64(1+rng.IntN(4))}, Port: port,
+			Name: fmt.Sprintf("m%d", m), Speed: max(0.5, g.real(0.5, 3.5)), Slots: 1 + g.IntN(3),
+			Capacity: []int64{1000 * int64(1+g.IntN(4))}, Port: port,
 		})
-	}
-	for j := range 1 + rng.IntN(5) {
-		job := sched.Job{
-			Name: fmt.Sprintf("j%d", j), Weight: rng.Float64() * 5,
-			Release: sched.FromSeconds(8 * rng.Float64()),
+		if g.ties && g.IntN(3) == 0 {
+			in.Machines[m].Slots = 1 + g.IntN(12)
 		}
+	}
+	for j := range 1 + g.IntN(5) {
+		job := sched.Job{Name: fmt.Sprintf("j%d", j), Weight: g.real(0, 5), Release: sched.FromSeconds(g.real(0, 8))}
 		if j == 0 {
 			job.Release = 0
 		}
 		for a := range j {
-			if rng.IntN(5) == 0 {
+			if g.IntN(5) == 0 {
 				job.After = append(job.After, sched.JobID(a))
 			}
 		}
-		for s := range 1 + rng.IntN(4) {
-			job.Stages = append(job.Stages, randomStage(rng, in, s))
+		for s := range 1 + g.IntN(4) {
+			job.Stages = append(job.Stages, g.stage(in, s))
 		}
 		in.Jobs = append(in.Jobs, job)
+	}
+	if g.ties { // and an order in the file that says nothing about precedence
+		in, _, _ = Reorder(in, g.Rand)
 	}
 	return in
 }
 
-func randomStage(rng *rand.Rand, in *sched.Instance, s int) sched.Stage {
-	st := sched.Stage{Name: fmt.Sprintf("s%d", s), Count: 1 + rng.IntN(4)}
+func (g generator) stage(in *sched.Instance, s int) sched.Stage {
+	st := sched.Stage{Name: fmt.Sprintf("s%d", s), Count: 1 + g.IntN(4)}
+	if g.ties && g.IntN(3) == 0 {
+		st.Count = 1 + g.IntN(20)
+	}
 	for a := range s {
-		if rng.IntN(2) == 0 {
+		if g.IntN(2) == 0 {
 			st.After = append(st.After, a)
-			if rng.IntN(3) == 0 {
-				st.Input = append(st.Input, sched.Input{From: a, Bytes: 30 * rng.Float64()})
+			if g.IntN(3) == 0 {
+				st.Input = append(st.Input, sched.Input{From: a, Bytes: g.real(0, 30)})
 			}
 		}
 	}
 	n := 1
-	if rng.IntN(2) == 0 {
+	if g.IntN(2) == 0 {
 		n = st.Count
 	}
 	for range n {
-		st.Sizes = append(st.Sizes, size.Exact(0.1+4*rng.Float64()))
+		st.Sizes = append(st.Sizes, size.Exact(g.real(0.1, 4.1)))
 	}
-	if rng.IntN(3) == 0 { // needs that fit the smallest machine
-		st.Needs = []int64{int64(1 + rng.IntN(1000))}
+	if g.IntN(3) == 0 { // needs that fit the smallest machine
+		st.Needs = []int64{int64(1 + g.IntN(1000))}
 	}
-	if rng.IntN(5) == 0 {
-		st.Machines = []sched.MachineID{sched.MachineID(rng.IntN(len(in.Machines)))}
+	if g.IntN(5) == 0 {
+		st.Machines = []sched.MachineID{sched.MachineID(g.IntN(len(in.Machines)))}
 	}
 	return st
 }

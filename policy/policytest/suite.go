@@ -17,7 +17,8 @@ import (
 )
 
 // Instances is how many random instances each property is tried on, or a part of
-// it; ten times as many if FAIRLEAD_LONG is set.
+// it; ten times as many if FAIRLEAD_LONG is set. Half of them have ties where these
+// do not disturb the property.
 const Instances = 500
 
 // Run puts the policy that spec names through the suite.
@@ -41,12 +42,29 @@ type suite struct {
 
 func (s suite) each(t *testing.T, n int, f func(seed uint64, rng *rand.Rand, in *sched.Instance)) {
 	t.Helper()
+	s.generate(t, n, func(uint64) func(*rand.Rand) *sched.Instance { return Random }, f)
+}
+
+func (s suite) eachAndTies(t *testing.T, n int, f func(seed uint64, rng *rand.Rand, in *sched.Instance)) {
+	t.Helper()
+	s.generate(t, n, func(seed uint64) func(*rand.Rand) *sched.Instance {
+		if seed%2 == 1 {
+			return RandomTies
+		}
+		return Random
+	}, f)
+}
+
+func (s suite) generate(t *testing.T, n int, random func(uint64) func(*rand.Rand) *sched.Instance,
+	f func(seed uint64, rng *rand.Rand, in *sched.Instance),
+) {
+	t.Helper()
 	if os.Getenv("FAIRLEAD_LONG") != "" {
 		n *= 10
 	}
 	for seed := range uint64(n) {
 		rng := rand.New(rand.NewPCG(seed, 99))
-		f(seed, rng, Random(rng))
+		f(seed, rng, random(seed)(rng))
 		if t.Failed() {
 			t.Fatalf("at seed %d", seed)
 		}
@@ -73,7 +91,7 @@ func (s suite) run(t *testing.T, c sim.Config) *sim.Result {
 }
 
 func (s suite) feasible(t *testing.T) {
-	s.each(t, Instances, func(seed uint64, _ *rand.Rand, in *sched.Instance) {
+	s.eachAndTies(t, 2*Instances, func(seed uint64, _ *rand.Rand, in *sched.Instance) {
 		r := s.run(t, s.config(t, in, seed))
 		if _, err := check.Schedule(in, r.Sizes, &r.Schedule, check.Options{}); err != nil {
 			t.Error(err)
@@ -87,7 +105,7 @@ func (s suite) feasible(t *testing.T) {
 }
 
 func (s suite) deterministic(t *testing.T) {
-	s.each(t, Instances/5, func(seed uint64, _ *rand.Rand, in *sched.Instance) {
+	s.eachAndTies(t, Instances/5, func(seed uint64, _ *rand.Rand, in *sched.Instance) {
 		a, la := s.logged(t, s.config(t, in, seed))
 		b, lb := s.logged(t, s.config(t, in, seed))
 		if !bytes.Equal(la, lb) || a.Digest != b.Digest || !reflect.DeepEqual(a.Schedule, b.Schedule) {
@@ -97,7 +115,7 @@ func (s suite) deterministic(t *testing.T) {
 }
 
 func (s suite) renamed(t *testing.T) {
-	s.each(t, Instances/5, func(seed uint64, _ *rand.Rand, in *sched.Instance) {
+	s.eachAndTies(t, Instances/5, func(seed uint64, _ *rand.Rand, in *sched.Instance) {
 		a := s.run(t, s.config(t, in, seed))
 		b := s.run(t, s.config(t, Rename(in), seed))
 		if a.Digest != b.Digest || !reflect.DeepEqual(a.Schedule, b.Schedule) {
@@ -202,7 +220,7 @@ func starts(until sched.Time, into *[]engine.Action) func(sched.Time, engine.Eve
 // untouched wraps the policy and compares what the View returns by reference
 // before and after each decision.
 func (s suite) untouched(t *testing.T) {
-	s.each(t, Instances/10, func(seed uint64, _ *rand.Rand, in *sched.Instance) {
+	s.eachAndTies(t, Instances/10, func(seed uint64, _ *rand.Rand, in *sched.Instance) {
 		c := s.config(t, in, seed)
 		w := &watched{Policy: c.Policy, t: t}
 		c.Policy = w
@@ -260,7 +278,7 @@ func (s suite) logged(t *testing.T, c sim.Config) (*sim.Result, []byte) {
 }
 
 func (s suite) replay(t *testing.T) {
-	s.each(t, Instances/5, func(seed uint64, rng *rand.Rand, in *sched.Instance) {
+	s.eachAndTies(t, Instances/5, func(seed uint64, rng *rand.Rand, in *sched.Instance) {
 		c := s.faulty(t, in, rng, seed)
 		r, log := s.logged(t, c)
 		l, err := engine.NewLogReader(bytes.NewReader(log))
@@ -303,7 +321,7 @@ func (s suite) faulty(t *testing.T, in *sched.Instance, rng *rand.Rand, seed uin
 
 func (s suite) faults(t *testing.T) {
 	failed := 0
-	s.each(t, Instances, func(seed uint64, rng *rand.Rand, in *sched.Instance) {
+	s.eachAndTies(t, Instances, func(seed uint64, rng *rand.Rand, in *sched.Instance) {
 		c := s.faulty(t, in, rng, seed)
 		c.KeepGoing = rng.IntN(2) == 0
 		r := s.run(t, c)
