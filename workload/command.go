@@ -2,8 +2,8 @@ package workload
 
 import (
 	"fmt"
-	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 	"text/template/parse"
@@ -55,8 +55,9 @@ const fieldList = "{{.Job}}, {{.Stage}}, {{.Task}}, {{.Machine}} and {{.Attempt}
 // templatePrefix is what text/template puts before its messages.
 var templatePrefix = regexp.MustCompile(`^template: run:[0-9:]+ (executing "run" at )?`)
 
-// parseTemplate parses a template that uses nothing but the fields, functions and
-// if: loops and definitions could run forever.
+// parseTemplate parses a template that uses nothing but the fields, printf of one of
+// them (for leading zeros), and texts in quotes for what else stands in braces. With
+// all of text/template a line could fill the memory or run forever.
 func parseTemplate(text string) (*template.Template, error) {
 	t, err := template.New("run").Parse(text)
 	if err != nil {
@@ -68,58 +69,50 @@ func parseTemplate(text string) (*template.Template, error) {
 	if t.Tree == nil { // nothing but a comment or empty
 		return t, nil
 	}
-	if err := allowed(t.Root); err != nil {
-		return nil, err
+	for _, n := range t.Root.Nodes {
+		if err := allowed(n); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }
 
 func allowed(n parse.Node) error {
-	switch n := n.(type) {
-	case *parse.ListNode:
-		if n == nil {
+	action, ok := n.(*parse.ActionNode)
+	if !ok {
+		if n.Type() == parse.NodeText || n.Type() == parse.NodeComment {
 			return nil
 		}
-		for _, c := range n.Nodes {
-			if err := allowed(c); err != nil {
-				return err
-			}
-		}
-	case *parse.IfNode:
-		if err := allowed(n.Pipe); err != nil {
-			return err
-		}
-		if err := allowed(n.List); err != nil {
-			return err
-		}
-		return allowed(n.ElseList)
-	case *parse.ActionNode:
-		return allowed(n.Pipe)
-	case *parse.PipeNode:
-		for _, c := range n.Cmds {
-			for _, a := range c.Args {
-				if err := allowed(a); err != nil {
-					return err
-				}
-			}
-		}
-	case *parse.TextNode, *parse.CommentNode, *parse.IdentifierNode, *parse.BoolNode, *parse.NumberNode, *parse.StringNode:
-	case *parse.FieldNode:
-		for _, f := range []string{"Job", "Stage", "Task", "Machine", "Attempt"} {
-			if len(n.Ident) == 1 && n.Ident[0] == f {
-				return nil
-			}
-		}
-		return fmt.Errorf("the unknown field {{%s}}", n)
-	case *parse.VariableNode:
-		if len(n.Ident) > 1 {
-			return fmt.Errorf("the unknown field {{%s}}", n)
-		}
-	default:
 		return fmt.Errorf("%s in the template", quoteShort(n.String()))
 	}
-	return nil
+	var args []parse.Node
+	if p := action.Pipe; len(p.Decl) == 0 && len(p.Cmds) == 1 {
+		args = p.Cmds[0].Args
+	}
+	if len(args) == 3 && args[0].String() == "printf" {
+		if f, ok := args[1].(*parse.StringNode); ok && formatRE.MatchString(f.Text) {
+			args = args[2:]
+		}
+	}
+	if len(args) != 1 {
+		return fmt.Errorf("%s in the template", quoteShort(n.String()))
+	}
+	switch arg := args[0].(type) {
+	case *parse.StringNode:
+		return nil
+	case *parse.FieldNode:
+		if len(arg.Ident) == 1 && slices.Contains(templateFields, arg.Ident[0]) {
+			return nil
+		}
+		return fmt.Errorf("the unknown field {{%s}}", arg)
+	}
+	return fmt.Errorf("%s in the template", quoteShort(n.String()))
 }
+
+// formatRE is a format for one value, at most 99 characters wide.
+var formatRE = regexp.MustCompile(`^[^%]*%-?0?([1-9][0-9]?)?[dsvxq][^%]*$`)
+
+var templateFields = []string{"Job", "Stage", "Task", "Machine", "Attempt"}
 
 // command is a list of arguments, or one text for sh.
 type command struct{ to *sched.Command }
@@ -160,9 +153,13 @@ func (v argument) decode(d *decoder, n *yaml.Node) {
 	if !strings.Contains(*v.to, "{{") {
 		return
 	}
+	var out strings.Builder
 	t, err := parseTemplate(*v.to)
-	if err == nil { // wrong arguments of functions show only when it is executed
-		err = t.Execute(io.Discard, Fields{Job: "job", Stage: "stage", Machine: "machine", Attempt: 1})
+	if err == nil {
+		err = t.Execute(&out, Fields{Job: "job", Stage: "stage", Machine: "machine", Attempt: 1})
+	}
+	if err == nil && strings.Contains(out.String(), "%!") {
+		err = fmt.Errorf("a format that does not suit the field, giving %s", quoteShort(out.String()))
 	}
 	if err != nil {
 		d.fail(n, BadTemplate, templatePrefix.ReplaceAllString(err.Error(), ""), "a template with "+fieldList)

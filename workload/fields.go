@@ -58,7 +58,9 @@ func machineValue(m *Machine) value {
 var machineFields = []field[Machine]{
 	{"name", true, func(m *Machine) value { return name{&m.Name} }},
 	{"count", false, func(m *Machine) value { return integer{to: &m.Count, min: 1, max: MaxMachines, unit: " machines"} }},
-	{"speed", false, func(m *Machine) value { return number{to: &m.Speed, unit: plain, positive: true, absent: 1} }},
+	{"speed", false, func(m *Machine) value {
+		return number{to: &m.Speed, unit: plain, positive: true, absent: 1, max: maxFactor}
+	}},
 	{"slots", false, func(m *Machine) value {
 		return integer{to: &m.Slots, max: MaxSlots, absent: defaultSlots(m), unit: " slots"}
 	}},
@@ -86,7 +88,7 @@ func jobValue(j *Job) value { return object[Job]{to: j, what: "a job", fields: j
 
 var jobFields = []field[Job]{
 	{"name", true, func(j *Job) value { return name{&j.Name} }},
-	{"weight", false, func(j *Job) value { return number{to: &j.Weight, unit: plain, absent: 1} }},
+	{"weight", false, func(j *Job) value { return number{to: &j.Weight, unit: plain, absent: 1, max: maxFactor} }},
 	{"release", false, func(j *Job) value {
 		return number{to: &j.Release, unit: seconds, max: sched.MaxTime.Seconds()}
 	}},
@@ -216,3 +218,7 @@ func envKey(d *decoder, key *yaml.Node) bool {
 	}
 	return false
 }
+
+// maxFactor bounds weights and speeds: beyond, sums and products of them with times
+// would leave the range of floats.
+const maxFactor = 1e30

@@ -185,8 +185,8 @@ func TestArgv(t *testing.T) {
 	}{
 		{sched.Command{Shell: "echo {{.Names}}"}, []string{"sh", "-c", "echo {{.Names}}"}},
 		{sched.Command{Argv: []string{"a", "{{.Job}}/{{.Stage}}/{{.Task}}@{{.Machine}}#{{.Attempt}}"}}, []string{"a", "j/s/7@m-0#2"}},
-		{sched.Command{Argv: []string{"a", `{{printf "%03d" .Task}}{{if gt .Attempt 1}}-again{{end}}{{/* c */}}`}}, []string{"a", "007-again"}},
-		{sched.Command{Argv: []string{"a", `{{$x := .Task}}{{$x}}`, ""}}, []string{"a", "7", ""}},
+		{sched.Command{Argv: []string{"a", `{{printf "part-%03d" .Task}}{{"{{x}}"}}{{/* c */}}`}}, []string{"a", "part-007{{x}}"}},
+		{sched.Command{Argv: []string{"a", `{{.Task -}} `, ""}}, []string{"a", "7", ""}},
 	} {
 		if got, err := Argv(&c.in, f); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %q, %v", c.in, got, err)
@@ -195,6 +195,8 @@ func TestArgv(t *testing.T) {
 	for _, bad := range []string{
 		"{{", "{{.Tsk}}", "{{.Job.X}}", "{{range .Task}}{{end}}", "{{with .Job}}{{end}}", `{{define "x"}}{{end}}`, `{{template "run"}}`,
 		"{{(.Job).X}}", "{{$.Tsk}}", "{{block \"x\" .}}{{end}}", "{{if .Nope}}{{end}}", "{{if .Job}}{{else}}{{.Nope}}{{end}}", "{{.}}",
+		"{{if .Job}}{{end}}", "{{$x := .Task}}", "{{len .Job}}", "{{.Task | print}}", `{{printf "%1000000d" .Task}}`, `{{printf "%[1]s%[1]s" .Job}}`,
+		`{{printf "%.999f" 1.5}}`, `{{printf "%*d" 9 .Task}}`, `{{printf "%d%d" .Task .Task}}`, `{{printf "%d" .Task | printf "%s%[1]s"}}`,
 	} {
 		if got, err := Argv(&sched.Command{Argv: []string{bad}}, f); err == nil {
 			t.Errorf("%s: accepted, gives %q", bad, got)

@@ -53,7 +53,7 @@ var mutations = []struct {
 	{
 		name:  "dual: what enters a node is added to its reduced weight",
 		file:  "opt/queyranne/bound.go",
-		edits: []edit{{"avail*(1-q.slack[j]) - used*(1+q.slack[j])", "avail*(1-q.slack[j]) + used*(1+q.slack[j])"}},
+		edits: []edit{{"float64(avail*(1-q.slack[j])) - float64(used*(1+q.slack[j]))", "float64(avail*(1-q.slack[j])) + float64(used*(1+q.slack[j]))"}},
 		pkg:   "./algo/dag", tests: []string{"TestPaperRelaxation", "TestRandomAgainstBruteForce"},
 	},
 	{
