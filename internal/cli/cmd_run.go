@@ -122,7 +122,11 @@ func (e *env) run(path string, o runOptions) error {
 	case err != nil:
 		return fail(exitFailed, err)
 	case r.Interrupted:
-		return fail(exitInterrupted, errors.New("interrupted: everything that was started has been ended"))
+		ended := "interrupted: everything that was started has been ended"
+		if r.OutOfReach {
+			ended += ", unless it left its task's process group"
+		}
+		return fail(exitInterrupted, errors.New(ended))
 	case e.stopped():
 		return errInterrupted // after the last task
 	case !result.Runs[0].Complete():

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,7 @@ func (d *driver) start(now sched.Time, a *engine.Action) {
 		return
 	}
 	d.running = append(d.running, p)
+	d.leaders[p.pid] = true
 	if s.stage.Timeout > 0 {
 		d.after(s.stage.Timeout, message{kind: timeout, p: p})
 	}
@@ -35,8 +37,6 @@ func (d *driver) start(now sched.Time, a *engine.Action) {
 
 // ended takes in the end of an attempt.
 func (d *driver) ended(p *process, x exit) {
-	d.forget(p)
-	d.out.TaskCPU += x.cpu
 	s := d.prepare(d.e.TaskStage(p.task))
 	if p.timedOut {
 		x.err = "timed out after " + short(s.stage.Timeout)
@@ -56,13 +56,37 @@ func (d *driver) ended(p *process, x exit) {
 	d.progress.ended(s.job, state)
 }
 
-// forget takes p off the list of what runs.
-func (d *driver) forget(p *process) {
+// reap collects an attempt's process, which has exited, and ends what it has left.
+func (d *driver) reap(p *process) exit {
+	x := p.collect()
+	d.out.TaskCPU += x.cpu
 	if p.timer != nil {
 		p.timer.Stop()
 	}
 	if i := slices.Index(d.running, p); i >= 0 {
 		d.running = slices.Delete(d.running, i, i+1)
+	}
+	delete(d.leaders, p.pid)
+	d.look()
+	return x
+}
+
+// signal sends sig to all processes of attempts: their groups and those that have
+// left them, which are looked for first, as long as their parents still live.
+func (d *driver) signal(sig syscall.Signal, attempts ...*process) {
+	d.look()
+	var strays []relative
+	for _, p := range attempts {
+		strays = append(strays, d.strays(p)...)
+	}
+	if d.over {
+		strays = append(strays, d.unowned()...)
+	}
+	for _, p := range attempts {
+		p.signal(sig)
+	}
+	for _, r := range strays {
+		_ = r.signal(sig) // as for a group; what is left will be seen
 	}
 }
 
@@ -74,37 +98,54 @@ func (d *driver) after(t time.Duration, m message) {
 // end stops what still runs, in bounded time, and closes the log.
 func (d *driver) end() {
 	d.stop.Store(true)
-	for _, p := range d.running {
-		p.signal(unix.SIGTERM)
-	}
-	killed := false
-	for d.timer.Reset(d.cfg.Grace); len(d.running) > 0; {
-		select {
-		case m := <-d.msgs:
-			if m.kind == exited {
-				d.out.TaskCPU += m.p.collect().cpu
-				d.forget(m.p)
-			}
-		case <-d.timer.C:
-			if killed {
-				d.fail(fmt.Errorf("%d processes do not end even when killed; the first has the id %d: see what it waits for with ps -o stat,wchan", len(d.running), d.running[0].pid))
-				d.running = nil
-				break
-			}
-			killed = true
-			for _, p := range d.running {
-				p.signal(unix.SIGKILL)
-			}
-			d.timer.Reset(d.killWait)
-		}
-	}
-	d.timer.Stop()
+	d.over = true
+	d.signal(unix.SIGTERM, d.running...)
+	d.stopped()
 	err := d.log.Close(d.e.Digest())
 	if err2 := d.file.Close(); err == nil {
 		err = err2
 	}
 	if err != nil {
-		d.fail(fmt.Errorf("cannot write the event log: %w", err))
+		d.logFailed(err)
 	}
 	d.null.Close()
+}
+
+// stopped waits until all that was told to stop has ended, and helps.
+func (d *driver) stopped() {
+	if len(d.left()) == 0 {
+		return
+	}
+	defer d.timer.Stop()
+	d.timer.Reset(d.cfg.Grace)
+	ticker := time.NewTicker(time.Duration(lookSoon)) // nobody reports the end of orphans
+	defer ticker.Stop()
+	for killed := false; len(d.left()) > 0; {
+		select {
+		case m := <-d.msgs:
+			if m.kind == exited {
+				d.reap(m.p)
+			}
+		case <-ticker.C:
+			d.look()
+		case <-d.timer.C:
+			if killed {
+				left := d.left()
+				d.fail(fmt.Errorf("%d processes do not end even when killed; the first has the id %d: see what it waits for with ps -o stat,wchan", len(left), left[0]))
+				d.running = nil
+				return
+			}
+			killed = true
+			d.signal(unix.SIGKILL, d.running...)
+			d.timer.Reset(d.killWait)
+		}
+	}
+}
+
+// left returns the numbers of the processes that have to end before the run can.
+func (d *driver) left() (pids []int) {
+	for _, p := range d.running {
+		pids = append(pids, p.pid)
+	}
+	return append(pids, d.orphans()...)
 }

@@ -1,13 +1,12 @@
 package run
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,14 @@ import (
 // defaultKillWait is how long the driver waits for processes after SIGKILL. Only one
 // that hangs inside the kernel, as on a dead network disk, can need more.
 const defaultKillWait = 10 * time.Second
+
+const (
+	// lookEvery is how often the driver looks for orphans that have ended while no
+	// task does: until then they keep a process number each.
+	lookEvery = sched.Time(time.Second)
+	// lookSoon is when it looks after those that it has just killed.
+	lookSoon = sched.Time(10 * time.Millisecond)
+)
 
 // message is what other goroutines tell the driver.
 type message struct {
@@ -50,6 +57,7 @@ type driver struct {
 	null  *os.File
 	pins  pins
 	env   []string
+	id    string   // of the run, for mark
 	stage []*stage // by StageID, made at the first start
 
 	msgs chan message
@@ -66,6 +74,9 @@ type driver struct {
 	solves   int
 	pending  []message // from the driver to itself
 	running  []*process
+	leaders  map[int]bool // their process numbers
+	kin      kin
+	over     bool // nothing more is started
 
 	placed   []sched.Placement // per task: its latest attempt
 	progress progress
@@ -102,16 +113,21 @@ func newDriver(cfg Config) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := bounded(cfg.Instance, openFiles()); err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
 	d := &driver{
 		cfg: cfg, e: e, x: e.Index(), wake: sched.Never,
 		killWait: defaultKillWait,
 		env:      baseEnv(cfg.Env),
+		id:       rand.Text(),
 		stage:    make([]*stage, e.Index().Stages()),
 		msgs:     make(chan message, 64),
 		done:     make(chan struct{}),
-		arrivals: byRelease(cfg.Instance),
+		arrivals: cfg.Instance.ByRelease(),
 		placed:   make([]sched.Placement, e.Index().Tasks()),
 		failedAt: map[sched.JobID]int{},
+		leaders:  map[int]bool{},
 	}
 	d.pins = newPins(cfg.Instance.Machines)
 	d.progress.init(d)
@@ -141,24 +157,15 @@ func (d *driver) open() (err error) {
 	return nil
 }
 
-func byRelease(in *sched.Instance) []sched.JobID {
-	jobs := make([]sched.JobID, len(in.Jobs))
-	for j := range jobs {
-		jobs[j] = sched.JobID(j)
-	}
-	slices.SortStableFunc(jobs, func(a, b sched.JobID) int {
-		return cmp.Compare(in.Jobs[a].Release, in.Jobs[b].Release)
-	})
-	return jobs
-}
-
 func (d *driver) run(ctx context.Context) (*Result, error) {
 	defer close(d.done)
 	d.timer = time.NewTimer(0)
 	d.timer.Stop()
 	d.began = time.Now()
+	d.adopt()
+	defer d.disown()
 	d.loop(ctx)
-	d.progress.show(d)
+	d.progress.last(d)
 	d.end()
 	return d.result(), d.err
 }

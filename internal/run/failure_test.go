@@ -214,20 +214,20 @@ const stubborn = `trap "" TERM; sh -c "trap \"\" TERM; echo \$\$ >>pids; while :
 
 func TestTimeout(t *testing.T) {
 	r := newTrial(t, "{name: m, slots: 3}", `
-- {name: polite, stages: [{name: s, timeout: 400ms, run: 'echo $$ >>pids; sleep 60'}]}
-- {name: stubborn, stages: [{name: s, timeout: 400ms, run: placeholder}]}
+- {name: polite, stages: [{name: s, timeout: 1s, run: 'echo $$ >>pids; sleep 60'}]}
+- {name: stubborn, stages: [{name: s, timeout: 1s, run: placeholder}]}
 - {name: quick, stages: [{name: s, timeout: 10m, run: 'true'}]}
 `)
 	r.cfg.Instance.Jobs[1].Stages[0].Run.Shell = stubborn
 	began := time.Now()
 	res := r.run(t.Context())
-	if took := time.Since(began); took < 600*time.Millisecond || took > 5*time.Second {
-		t.Errorf("took %v, want 400 ms until SIGTERM and 200 ms until SIGKILL", took)
+	if took := time.Since(began); took < 1200*time.Millisecond || took > 6*time.Second {
+		t.Errorf("took %v, want 1 s until SIGTERM and 200 ms until SIGKILL", took)
 	}
 	equal(t, "states", r.states(res), "polite:failed stubborn:failed quick:done")
 	for i, want := range []string{"SIGTERM", "SIGKILL"} {
 		equal(t, "signal", res.Failures[i].Signal, want)
-		equal(t, "message", res.Failures[i].Err, "timed out after 400ms")
+		equal(t, "message", res.Failures[i].Err, "timed out after 1s")
 	}
 	r.gone("pids")
 	equal(t, "noted", len(strings.Fields(r.read("pids"))), 3)
@@ -263,7 +263,7 @@ func TestInterrupt(t *testing.T) {
 - {name: quick, stages: [{name: s, run: 'true'}]}
 - {name: polite, stages: [{name: s, count: 2, run: 'if [ $FAIRLEAD_TASK = 0 ]; then exit 0; fi; echo $$ >>pids; sh -c "echo \$\$ >>pids; sleep 60; true"; exit 1'}]}
 - {name: stubborn, stages: [{name: s, run: placeholder}]}
-- {name: later, release: 300ms, stages: [{name: s, run: 'touch wrong'}]}
+- {name: later, release: 1m, stages: [{name: s, run: 'touch wrong'}]}
 - {name: behind, after: [stubborn], stages: [{name: s, run: 'touch wrong'}]}
 `)
 	r.cfg.Instance.Jobs[2].Stages[0].Run.Shell = stubborn
@@ -358,24 +358,51 @@ func TestNoGoroutineLeaks(t *testing.T) {
 	}
 }
 
+// What the tasks use is counted, also of those that the end of a run stops.
 func TestCPUTime(t *testing.T) {
 	r := newTrial(t, "{name: m}", `
 - {name: a, stages: [{name: s, count: 2, run: 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; test $FAIRLEAD_TASK = 0'}]}
 - {name: idle, stages: [{name: s, run: 'sleep 0.2'}]}
 `)
-	var before, after unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &before); err != nil {
-		t.Fatal(err)
-	}
-	res := r.run(t.Context())
-	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &after); err != nil {
-		t.Fatal(err)
-	}
-	cpu := func(u *unix.Rusage) time.Duration { return time.Duration(u.Utime.Nano() + u.Stime.Nano()) }
-	if want := cpu(&after) - cpu(&before); res.TaskCPU < want*9/10 || res.TaskCPU > want*11/10 || want < 5*time.Millisecond {
-		t.Errorf("CPU time %v, the system says %v", res.TaskCPU, want)
-	}
-	if res.Wall < 200*time.Millisecond {
+	if res := r.countsCPU(t.Context()); res.Wall < 200*time.Millisecond {
 		t.Errorf("wall %v", res.Wall)
 	}
+
+	r = newTrial(t, "{name: m}", `
+- {name: a, stages: [{name: s, run: 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; touch busy; exec sleep 60'}]}
+`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go r.when("busy", cancel)
+	equal(t, "interrupted", r.countsCPU(ctx).Interrupted, true)
+}
+
+// countsCPU runs and compares the tasks' CPU time with what the system has counted
+// for all children meanwhile.
+func (r *trial) countsCPU(ctx context.Context) *Result {
+	r.t.Helper()
+	used := func() time.Duration {
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &u); err != nil {
+			r.t.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	before := used()
+	res := r.run(ctx)
+	if want := used() - before; res.TaskCPU < want*9/10 || res.TaskCPU > want*11/10 || want < 5*time.Millisecond {
+		r.t.Errorf("CPU time %v, the system says %v", res.TaskCPU, want)
+	}
+	return res
+}
+
+// when calls f as soon as a task has made a file of that name, or after 10 s.
+func (r *trial) when(name string, f func()) {
+	for range 2000 {
+		if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	f()
 }

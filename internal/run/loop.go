@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 func (d *driver) loop(ctx context.Context) {
 	for {
 		d.receive()
+		if d.kin.next <= d.now() {
+			d.look()
+		}
 		switch {
 		case d.err != nil || d.failFast || d.e.Done():
 			return
@@ -61,14 +65,14 @@ func (d *driver) receive() {
 	}
 }
 
-// sleep waits for the next message, release or wake-up, or the end of ctx.
+// sleep waits for the next message, release or wake-up, for the time to show
+// progress, or for the end of ctx.
 func (d *driver) sleep(ctx context.Context) {
 	if err := d.log.Flush(); err != nil {
-		d.fail(fmt.Errorf("cannot write the event log: %w", err))
+		d.logFailed(err)
 		return
 	}
-	d.progress.show(d)
-	until := d.wake
+	until := min(d.wake, d.progress.show(d), d.kin.next)
 	if len(d.arrivals) > 0 {
 		until = min(until, d.cfg.Instance.Jobs[d.arrivals[0]].Release)
 	}
@@ -93,6 +97,8 @@ func (d *driver) fail(err error) {
 	}
 }
 
+func (d *driver) logFailed(err error) { d.fail(fmt.Errorf("cannot write the event log: %w", err)) }
+
 // post gives the driver a message, from another goroutine.
 func (d *driver) post(m message) {
 	select {
@@ -104,18 +110,18 @@ func (d *driver) post(m message) {
 func (d *driver) handle(m message) {
 	switch m.kind {
 	case exited:
-		d.ended(m.p, m.p.collect())
+		d.ended(m.p, d.reap(m.p))
 	case notStarted:
 		d.ended(m.p, *m.exit)
 	case timeout:
 		if !m.p.collected {
 			m.p.timedOut = true
-			m.p.signal(unix.SIGTERM)
+			d.signal(unix.SIGTERM, m.p)
 			d.after(d.cfg.Grace, message{kind: kill, p: m.p})
 		}
 	case kill:
 		if !m.p.collected {
-			m.p.signal(unix.SIGKILL)
+			d.signal(unix.SIGKILL, m.p)
 		}
 	case solved:
 		d.solves--
@@ -141,8 +147,12 @@ func (d *driver) step(ev engine.Event) {
 		d.fail(err)
 		return
 	}
-	if err := d.log.Event(now, ev, actions); err != nil {
-		d.fail(fmt.Errorf("cannot write the event log: %w", err))
+	err = d.log.Event(now, ev, actions)
+	if err == nil && slices.ContainsFunc(actions, isStart) {
+		err = d.log.Flush() // no process may run that the log on disk does not name
+	}
+	if err != nil {
+		d.logFailed(err)
 		return
 	}
 	for i := range actions {
@@ -159,6 +169,8 @@ func (d *driver) step(ev engine.Event) {
 		}
 	}
 }
+
+func isStart(a engine.Action) bool { return a.Kind == engine.StartTask }
 
 func (d *driver) solve(r *policy.Request) {
 	solver, ok := d.cfg.Policy.(policy.Solver)

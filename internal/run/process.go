@@ -68,7 +68,7 @@ func (d *driver) launch(s *stage, p *process) *exit {
 	// killed, see collect.
 	attr := &syscall.ProcAttr{
 		Dir:   s.dir,
-		Env:   s.attemptEnv(k, machine, p.attempt),
+		Env:   s.attemptEnv(k, machine, p.attempt, d.mark(p)),
 		Files: []uintptr{d.null.Fd(), stdout.Fd(), stderr.Fd()},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/fairlead-project/fairlead/engine"
@@ -15,7 +16,9 @@ const DefaultGrace = 5 * time.Second
 // Config describes a run. Instance, Policy and Dir are required.
 type Config struct {
 	// Instance must have machines, a command for every stage, and neither
-	// transfers nor rate sharing.
+	// transfers nor rate sharing. At most 4,000 tasks may run at the same time
+	// (slots in total, or tasks if there are fewer), less if that exceeds the
+	// limit of open files.
 	Instance  *sched.Instance
 	Policy    policy.Policy
 	Knowledge policy.Knowledge
@@ -41,8 +44,8 @@ type Config struct {
 	Grace time.Duration
 	// Header is the first line of the event log.
 	Header engine.LogHeader
-	// Progress, if not nil, is called when something has changed, before the
-	// driver sleeps. The driver waits for it.
+	// Progress, if not nil, is called when something has changed, at most every
+	// 50 ms, and at the end. The driver waits for it.
 	Progress func(Progress)
 }
 
@@ -65,10 +68,14 @@ type Result struct {
 	Explain []string
 	// Notes lists what went otherwise than asked without being a failure.
 	Notes []string
+	// OutOfReach says that processes which have left their task's process group
+	// may run on: the system does not tell which these are, or they have rights
+	// that this process has not (then there is a note).
+	OutOfReach bool
 	// Interrupted says that the context ended the run.
 	Interrupted bool
 	// TaskCPU is the user and system time of all attempts, with that of their
-	// children as far as they waited for them.
+	// children as far as they waited for them, or on Linux the driver had to.
 	TaskCPU time.Duration
 	Wall    time.Duration
 	Digest  uint64
@@ -117,12 +124,18 @@ type Running struct {
 	Since   sched.Time
 }
 
+// one is held by the run that has the process's subreaper setting and its orphans.
+var one sync.Mutex
+
 // Run carries out the instance and returns when all that can run has ended, or,
 // after ctx has ended, when all that was started has been stopped, which takes
 // little longer than Grace. Failed tasks are no error: see Result.Failures. An error
 // with a nil Result means that nothing was started; with a Result, that the run had
-// to stop: the log could not be written, or the policy broke the rules.
+// to stop: the log could not be written, or the policy broke the rules. A second
+// Run at the same time waits for the first.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
+	one.Lock()
+	defer one.Unlock()
 	d, err := newDriver(cfg)
 	if err != nil {
 		return nil, err

@@ -165,6 +165,8 @@ func TestEnvironment(t *testing.T) {
 	r := newTrial(t, "{name: fast, speed: 2.5}", `
 - name: j
   stages:
+  - {name: pwd, workdir: sub, run: [printenv, PWD], env: {PATH: "/usr/bin:/bin"}} # a shell would correct it
+  - {name: here, run: [printenv, PWD], env: {PATH: "/usr/bin:/bin"}}
   - name: env
     count: 2
     env: {MINE: "a b", PATH: "bin:/usr/bin:/bin", TWICE: once}
@@ -183,16 +185,21 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	r.write("bin/show", "#!/bin/sh\nprintf '%s|' \"$@\" >argv.$FAIRLEAD_TASK\n", 0o777)
-	first := &r.cfg.Instance.Jobs[0].Stages[0]
+	first := &r.cfg.Instance.Jobs[0].Stages[2]
 	first.Env = append(first.Env, sched.EnvVar{Name: "FAIRLEAD_JOB", Value: "no"}, sched.EnvVar{Name: "FAIRLEAD_TASK", Value: "no"})
-	r.cfg.Env = []string{"HOME=/home/x", "PATH=/nowhere", "TWICE=a", "TWICE=b", "FAIRLEAD_TASK=outer", "PWD=/else"}
+	r.cfg.Env = []string{"HOME=/home/x", "PATH=/nowhere", "TWICE=a", "TWICE=b", "FAIRLEAD_TASK=outer", "FAIRLEAD_RUN=outer", "PWD=/else"}
 	res := r.run(t.Context())
 	equal(t, "states", r.states(res), "j:done")
 
+	mark := ""
 	env := func(name string) []string {
 		var vars []string
 		for _, kv := range strings.Split(strings.TrimSpace(r.read(name)), "\n") {
-			if name, _, _ := strings.Cut(kv, "="); !slices.Contains([]string{"_", "SHLVL", "OLDPWD"}, name) {
+			name, value, _ := strings.Cut(kv, "=")
+			if name == "FAIRLEAD_RUN" {
+				mark = value
+			}
+			if !slices.Contains([]string{"_", "SHLVL", "OLDPWD", "FAIRLEAD_RUN"}, name) {
 				vars = append(vars, kv)
 			}
 		}
@@ -206,8 +213,13 @@ func TestEnvironment(t *testing.T) {
 	if got := env("sub/env.1"); !slices.Equal(got, want) {
 		t.Errorf("environment %q, want %q", got, want)
 	}
+	if !strings.HasPrefix(mark, "outer ") || !strings.HasSuffix(mark, ".3.2") {
+		t.Errorf("FAIRLEAD_RUN is %q", mark)
+	}
 	equal(t, "attempt of task 0", env("sub/env.0")[0], "FAIRLEAD_ATTEMPT=1")
 	equal(t, "working directory", r.read("sub/pwd"), filepath.Join(r.dir, "sub")+"\n")
+	equal(t, "PWD with a workdir", r.read("run/logs/j/pwd/0.1.out"), filepath.Join(r.dir, "sub")+"\n")
+	equal(t, "PWD without", r.read("run/logs/j/here/0.1.out"), r.dir+"\n")
 	equal(t, "standard input", r.read("sub/stdin"), "")
 	equal(t, "arguments", r.read("argv.1"), "j/argv/1|fast.1|$HOME||a b|")
 	equal(t, "failures", len(res.Failures), 1)
@@ -327,46 +339,6 @@ func TestObservedSizeIsExact(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestProgress(t *testing.T) {
-	r := newTrial(t, "{name: m, slots: 2}", `
-- {name: a, stages: [{name: s, count: 3, run: 'sleep 0.02'}]}
-- {name: b, after: [a], stages: [{name: s, run: 'exit 1'}]}
-`)
-	var last []JobProgress
-	most, calls := 0, 0
-	var now sched.Time
-	r.cfg.Progress = func(p Progress) {
-		calls++
-		most = max(most, len(p.Running))
-		last = slices.Clone(p.Jobs)
-		running := 0
-		for _, j := range p.Jobs {
-			running += j.Running
-			if j.Done+j.Running+j.Failed > j.Total {
-				t.Errorf("counts do not add up: %+v", j)
-			}
-		}
-		if running != len(p.Running) || p.Now < now {
-			t.Errorf("running %d, but %v; now %v after %v", running, p.Running, p.Now, now)
-		}
-		now = p.Now
-	}
-	r.run(t.Context())
-	equal(t, "most at a time", most, 2)
-	equal(t, "last", fmt.Sprint(last), "[{done 3 3 0 0} {failed 1 0 0 1}]")
-	if calls < 2 || calls > 12 {
-		t.Errorf("%d calls", calls)
-	}
-}
-
-// The log says what runs while it runs.
-func TestLogIsCurrent(t *testing.T) {
-	r := newTrial(t, "{name: m}", `
-- {name: a, stages: [{name: s, timeout: 5s, run: 'until grep startTask run/events.jsonl; do sleep 0.01; done'}]}
-`)
-	equal(t, "states", r.states(r.run(t.Context())), "a:done")
 }
 
 // Jobs end where they do in a simulation in which the same tasks fail.
@@ -528,36 +500,6 @@ func TestPolicyErrors(t *testing.T) {
 			equal(t, "explained", strings.Join(res.Explain, ";"), "a was not started")
 		})
 	}
-}
-
-// The event log cannot be written: everything ends and Run says why.
-func TestLogNotWritable(t *testing.T) {
-	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("no /dev/full here")
-	}
-	r := newTrial(t, "{name: m}", "- {name: a, stages: [{name: s, run: 'sleep 60'}]}\n")
-	d, err := newDriver(r.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.file.Close()
-	if d.log, err = engine.NewLogWriter(full, d.x, r.cfg.Header); err != nil {
-		t.Fatal(err)
-	}
-	d.file = full
-	began := time.Now()
-	res, err := d.run(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "run: cannot write the event log: ") {
-		t.Errorf("got %v", err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("took %v", took)
-	}
-	equal(t, "explained", strings.Join(res.Explain, ";"), "a was stopped: 0 of its 1 tasks had finished")
 }
 
 func TestShort(t *testing.T) {

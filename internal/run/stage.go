@@ -72,7 +72,7 @@ type stage struct {
 
 // perAttempt are variables that differ between attempts. They and those of the
 // stage are the driver's own, whatever is inherited or written in the workload.
-var perAttempt = []string{"FAIRLEAD_TASK", "FAIRLEAD_MACHINE", "FAIRLEAD_ATTEMPT", "FAIRLEAD_SPEED"}
+var perAttempt = []string{"FAIRLEAD_TASK", "FAIRLEAD_MACHINE", "FAIRLEAD_ATTEMPT", "FAIRLEAD_SPEED", "FAIRLEAD_RUN"}
 
 // defaultPath is where commands are looked for without PATH, as execvp does.
 const defaultPath = "/bin:/usr/bin"
@@ -132,13 +132,26 @@ func (d *driver) prepare(s sched.StageID) *stage {
 	return p
 }
 
+// mark returns the value of FAIRLEAD_RUN, by which an attempt's descendants are
+// known whatever became of their parents. A run inside of a task adds its own to it.
+func (d *driver) mark(p *process) string {
+	mark := fmt.Sprintf("%s.%d.%d", d.id, p.task, p.attempt)
+	for _, kv := range d.cfg.Env {
+		if outer, ok := strings.CutPrefix(kv, "FAIRLEAD_RUN="); ok {
+			return outer + " " + mark
+		}
+	}
+	return mark
+}
+
 // attemptEnv returns the environment of one attempt, valid until the next call.
-func (s *stage) attemptEnv(task int, machine *sched.Machine, attempt int32) []string {
+func (s *stage) attemptEnv(task int, machine *sched.Machine, attempt int32, mark string) []string {
 	return append(s.env,
 		perAttempt[0]+"="+strconv.Itoa(task),
 		perAttempt[1]+"="+machine.Name,
 		perAttempt[2]+"="+strconv.Itoa(int(attempt)),
-		perAttempt[3]+"="+strconv.FormatFloat(machine.Speed, 'f', -1, 64))
+		perAttempt[3]+"="+strconv.FormatFloat(machine.Speed, 'f', -1, 64),
+		perAttempt[4]+"="+mark)
 }
 
 // output returns the path of an attempt's standard output or error.
