@@ -140,7 +140,7 @@ func (p *spc) ask(now sched.Time, v policy.View) (policy.Decision, error) {
 	if z == nil {
 		return policy.Decision{}, errors.New("spc plans with sizes: it needs to know them, at least as distributions")
 	}
-	problem, err := algo.NewProblem(v.Index(), z, nil) // offline: all jobs are known
+	problem, err := algo.NewProblem(v.Index(), z, jobsByContent(v))
 	if err != nil {
 		return policy.Decision{}, err
 	}
@@ -211,6 +211,23 @@ func (p *spc) follow(v policy.View, s *policy.Solution) {
 	if s.Queues != nil {
 		p.queues = newQueues(v, s.Queues)
 	}
+}
+
+// jobsByContent returns the known jobs in an order that comes from what they are, not
+// from where they stand in the file: the solver's rounding depends on the order of
+// its nodes, and where completion times nearly tie, so does the order it finds.
+func jobsByContent(v policy.View) []sched.JobID {
+	jobs := slices.Clone(v.Known())
+	all := v.Index().Instance.Jobs
+	slices.SortStableFunc(jobs, func(a, b sched.JobID) int {
+		return cmp.Or(
+			cmp.Compare(all[a].Release, all[b].Release),
+			cmp.Compare(all[a].Weight, all[b].Weight),
+			cmp.Compare(v.Remaining(a), v.Remaining(b)),
+			cmp.Compare(len(all[a].Stages), len(all[b].Stages)),
+		)
+	})
+	return jobs
 }
 
 // smithOrder returns the known jobs' stages by weight over work of the job.
