@@ -69,6 +69,14 @@ func (d *driver) look() {
 		return
 	}
 	k.next = d.now() + lookEvery
+	for d.lookOnce() { // what was buried may have left children of its own, now ours
+	}
+}
+
+// lookOnce is look for the orphans that there are now; it reports whether one of
+// them was collected.
+func (d *driver) lookOnce() (buried bool) {
+	k := &d.kin
 	pids, _ := adopted(k.self)
 	for _, pid := range pids {
 		if d.leaders[pid] {
@@ -87,7 +95,7 @@ func (d *driver) look() {
 		}
 		switch {
 		case s.state == 'Z':
-			d.bury(pid)
+			buried = d.bury(pid) || buried
 		case of != foreign && (d.over && len(d.running) == 0 || of != nil && of.collected):
 			k.next = d.now() + lookSoon
 			for _, r := range below(relative{pid, k.self}, 0) {
@@ -99,15 +107,19 @@ func (d *driver) look() {
 			}
 		}
 	}
+	return buried
 }
 
 // bury collects an orphan that has ended.
-func (d *driver) bury(pid int) {
+func (d *driver) bury(pid int) bool {
 	var usage unix.Rusage
-	if got, err := unix.Wait4(pid, nil, unix.WNOHANG, &usage); got == pid || err == unix.ECHILD {
-		delete(d.kin.orphans, pid)
-		d.out.TaskCPU += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	got, err := unix.Wait4(pid, nil, unix.WNOHANG, &usage)
+	if got != pid && err != unix.ECHILD {
+		return false
 	}
+	delete(d.kin.orphans, pid)
+	d.out.TaskCPU += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return got == pid
 }
 
 // orphans returns the orphans that have to end before the run can.
