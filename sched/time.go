@@ -2,7 +2,6 @@ package sched
 
 import (
 	"math"
-	"strconv"
 	"time"
 )
 
@@ -67,6 +66,3 @@ func Duration(work, rate float64) Time {
 // durationTolerance is twice what the two roundings in Duration can add: 67 ms must
 // not become 67,000,001 ns because 0.067·1e9 is a float just above 67,000,000.
 const durationTolerance = 1.0 / (1 << 51)
-
-// FormatSeconds prints t as decimal seconds without exponent or trailing zeros.
-func FormatSeconds(t Time) string { return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,7 +66,7 @@ func brief(s *sched.Schedule) string {
 		fmt.Fprintf(&b, "%d@%d:%d[%v,%v) ", p.Task, p.Machine, p.Slot, p.Start.Seconds(), p.Finish.Seconds())
 	}
 	for _, c := range s.Completion {
-		fmt.Fprintf(&b, "%v ", sched.FormatSeconds(c))
+		fmt.Fprintf(&b, "%s ", strconv.FormatFloat(c.Seconds(), 'f', -1, 64))
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/fairlead-project/fairlead/cert"
 	"github.com/fairlead-project/fairlead/opt/queyranne"
-	"github.com/fairlead-project/fairlead/sched"
-	"github.com/fairlead-project/fairlead/sim"
 )
 
 type boundOptions struct {
@@ -83,16 +81,11 @@ func (e *env) bound(path string, o boundOptions) error {
 	if isStdout(o.certificate) && isStdout(o.lp) {
 		return usage("--certificate and --write-lp cannot both go to standard output: name a file for one of them")
 	}
-	in, err := e.load(path, o.given)
+	x, z, random, err := e.loadSized(path, o.given)
 	if err != nil {
 		return err
 	}
-	x := sched.NewIndex(in)
-	z, err := sim.Means(x)
-	if err != nil {
-		return noSizes(path, err)
-	}
-	random := randomStage(x)
+	in := x.Instance
 	switch {
 	case random != "" && slots(in) > 1:
 		return usage("%s: stage %s %w", nameOf(path), random, errRandomSizes)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fairlead-project/fairlead/report"
 	"github.com/fairlead-project/fairlead/sched"
-	"github.com/fairlead-project/fairlead/sim"
 )
 
 type planOptions struct {
@@ -75,16 +74,11 @@ func (e *env) plan(path string, o planOptions) error {
 	if _, _, err := e.parsePolicy(o.policy); err != nil { // before any work
 		return err
 	}
-	in, err := e.load(path, o.given)
+	x, z, random, err := e.loadSized(path, o.given)
 	if err != nil {
 		return err
 	}
-	x := sched.NewIndex(in)
-	z, err := sim.Means(x)
-	if err != nil {
-		return noSizes(path, err)
-	}
-	random := randomStage(x)
+	in := x.Instance
 	if random != "" && o.certificate != "" {
 		return usage("%s: stage %s has random sizes: a certificate needs exact ones", nameOf(path), random)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
+	"github.com/fairlead-project/fairlead/sim"
 	"github.com/fairlead-project/fairlead/size"
 	"github.com/fairlead-project/fairlead/workload"
 )
@@ -97,6 +98,20 @@ func (g *given) validate() error {
 		return usage("--assume %v: expected a positive duration", g.assume)
 	}
 	return nil
+}
+
+// loadSized reads a workload with mean sizes; random names a stage whose sizes are
+// not exact, "" if there is none.
+func (e *env) loadSized(path string, g given) (x *sched.Index, z *sched.Sizes, random string, err error) {
+	in, err := e.load(path, g)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	x = sched.NewIndex(in)
+	if z, err = sim.Means(x); err != nil {
+		return nil, nil, "", noSizes(path, err)
+	}
+	return x, z, randomStage(x), nil
 }
 
 // load reads a workload that this version can schedule.
