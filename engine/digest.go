@@ -25,6 +25,9 @@ func (d *digest) event(now sched.Time, ev Event) {
 	d.pair(int32(ev.Kind), ev.Attempt)
 	d.pair(int32(ev.Job), int32(ev.Task))
 	d.pair(int32(ev.Flow), int32(ev.Machine))
+	if ev.Value != 0 {
+		d.mix(math.Float64bits(ev.Value))
+	}
 	if s := ev.Solution; s != nil {
 		d.mix(uint64(s.ID))
 		d.mix(math.Float64bits(s.Lower))

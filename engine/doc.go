@@ -21,4 +21,10 @@
 // of the group's rate and holds nothing. A task may start on a machine only
 // when its input has arrived there. A lost machine starts nothing, and what ran in
 // its slots is pending again; flows under way and activities of groups go on.
+//
+// A task that fails is repeated as often as its stage allows, after a wait if there is
+// a [Backoff]. An attempt of which nobody knows how it ended, or whose machine was
+// lost, counts for nothing. What is known to have succeeded outside of the engine's
+// sight is recovered. With these three a driver that was killed goes on from its log,
+// see [Resume], and from what else it finds: no attempt is counted twice.
 package engine

@@ -24,6 +24,8 @@ type Config struct {
 	// KeepGoing continues a job after a failed task with all that does not
 	// depend on it. Otherwise nothing more of the job is started.
 	KeepGoing bool
+	// Backoff delays the repetition of failed tasks.
+	Backoff Backoff
 }
 
 // maxRounds is how many decisions in one instant may lead to nothing but
@@ -73,6 +75,9 @@ func New(cfg Config) (*Engine, error) {
 				return nil, fmt.Errorf("engine: stage %s/%s is a shuffle, which must be expanded into flows first", job.Name, job.Stages[s].Name)
 			}
 		}
+	}
+	if err := cfg.Backoff.Validate(); err != nil {
+		return nil, err
 	}
 	if cfg.Knowledge.Sizes == policy.SizesUnknown {
 		cfg.Estimates = nil
@@ -153,6 +158,7 @@ func (e *Engine) decide() error {
 		return fmt.Errorf("engine: the policy asked for more than %d decisions at time %v", maxRounds, e.now)
 	}
 	e.stats.Decisions++
+	e.st.retry(e.now)
 	e.st.beginRound(e.now)
 	d, err := e.cfg.Policy.Decide(e.now, (*view)(e.st), e.rng)
 	if err != nil {
@@ -165,7 +171,7 @@ func (e *Engine) decide() error {
 	if d.Wake > e.now {
 		e.wakeAt(d.Wake)
 	}
-	if t := e.st.nextInput(e.now); t != sched.Never {
+	if t := min(e.st.nextInput(e.now), e.st.nextRetry()); t != sched.Never {
 		e.wakeAt(t)
 	}
 	return nil
@@ -226,6 +232,9 @@ func (e *Engine) Running() int { return e.st.running }
 func (e *Engine) Job(j sched.JobID) (policy.JobState, sched.Time) {
 	return e.st.jobs[j].state, e.st.jobs[j].completion
 }
+
+// Arrived reports whether job j has been released.
+func (e *Engine) Arrived(j sched.JobID) bool { return e.st.jobs[j].arrived }
 
 // Task returns where a task stands.
 func (e *Engine) Task(t sched.TaskID) policy.TaskState { return (*view)(e.st).Task(t) }

@@ -8,7 +8,8 @@ import (
 // EventKind says what happened.
 type EventKind uint8
 
-// Kinds of events, in the order in which a driver delivers those of one instant.
+// Kinds of events. In one instant a driver delivers arrivals first, then machines
+// lost and joined, what tasks did, flows, Solved, and Wake last.
 const (
 	JobArrived EventKind = iota + 1
 	MachineLost
@@ -18,6 +19,15 @@ const (
 	FlowFinished
 	Solved
 	Wake
+	// TaskLost: how the attempt ended is not known. Like what ran on a lost
+	// machine, it uses up no retry, and the task is pending again at once.
+	TaskLost
+	// TaskRecovered: the task is known to have succeeded though this engine has
+	// not seen it, for its log has lost its tail, or an earlier run did it.
+	TaskRecovered
+	// TaskProgress: the attempt has done the part Value of its work. State only:
+	// it leads to no decision by itself.
+	TaskProgress
 )
 
 // Event is something that happened. Which fields matter depends on Kind; build
@@ -29,6 +39,9 @@ type Event struct {
 	Attempt int32 // which start of Task this is about, from 1
 	Flow    sched.FlowID
 	Machine sched.MachineID
+	// Value of a TaskProgress event, in (0, 1]. Others, and such as do not exceed
+	// the latest, are ignored.
+	Value float64
 	// Solution of a Solved event.
 	Solution *policy.Solution
 }
@@ -44,6 +57,19 @@ func Finished(t sched.TaskID, attempt int32) Event {
 // Failed says that an attempt of task t has failed.
 func Failed(t sched.TaskID, attempt int32) Event {
 	return Event{Kind: TaskFailed, Task: t, Attempt: attempt}
+}
+
+// Lost says that it is not known how an attempt of task t ended.
+func Lost(t sched.TaskID, attempt int32) Event {
+	return Event{Kind: TaskLost, Task: t, Attempt: attempt}
+}
+
+// Recovered says that task t is known to have succeeded.
+func Recovered(t sched.TaskID) Event { return Event{Kind: TaskRecovered, Task: t} }
+
+// Progress says that an attempt of task t has done the part value of its work.
+func Progress(t sched.TaskID, attempt int32, value float64) Event {
+	return Event{Kind: TaskProgress, Task: t, Attempt: attempt, Value: value}
 }
 
 // ActionKind says what to do.

@@ -69,7 +69,8 @@ type prospect struct {
 type level uint8
 
 const (
-	nowhere   level = iota // no machine could ever run it
+	none      level = iota // nothing of it is pending
+	nowhere                // no machine could ever run it
 	allDown                // all that could are down
 	endDown                // of flows: one end of each is down
 	portsBusy              // of flows: their ports are in use
@@ -88,6 +89,9 @@ func (st *state) waiting(j sched.JobID) string {
 				best = p
 			}
 		}
+	}
+	if best.level == none {
+		return st.whatIsDelayed(j)
 	}
 	r := st.reasons[j]
 	queued := "is queued"
@@ -120,6 +124,17 @@ func (st *state) waiting(j sched.JobID) string {
 		return queued
 	}
 	return "is ready to start"
+}
+
+// whatIsDelayed names the task of j that is the first to be repeated; all that
+// could run of j is to be.
+func (st *state) whatIsDelayed(j sched.JobID) string {
+	for _, d := range st.delayed {
+		if s := st.taskStage[d.task]; st.x.StageJob(s) == j && st.taskState[d.task] == policy.TaskDelayed && !st.stages[s].cancelled {
+			return fmt.Sprintf("waits until %v before attempt %d of a task of %s", d.until, st.taskAttempt[d.task]+1, st.x.Stage(s).Name)
+		}
+	}
+	return "waits for its failed tasks"
 }
 
 // prospect looks at a stage with pending tasks or flows.

@@ -32,7 +32,7 @@ func TestExplainTellsTheTruth(t *testing.T) {
 		}
 		d.run()
 	}
-	for _, class := range []string{"ready", "behind", "reserved", "plan", "slot", "pins", "room", "input", "down", "ports", "ends"} {
+	for _, class := range []string{"ready", "behind", "reserved", "plan", "slot", "pins", "room", "input", "down", "ports", "ends", "delayed"} {
 		if seen[class] < 5 {
 			t.Errorf("%q was said %d times: the test tests little", class, seen[class])
 		}
@@ -53,6 +53,7 @@ func claim(said string) string {
 		{"the ports", "ports"},
 		{"that its flows need are down", "ends"},
 		{"is queued behind", "behind"},
+		{"before attempt", "delayed"},
 	} {
 		if strings.Contains(said, c[0]) {
 			return c[1]
@@ -66,14 +67,19 @@ func lie(e *Engine, j sched.JobID, class, said string) string {
 	v, x := policy.View((*view)(e.st)), e.st.x
 	in := x.Instance
 	able, fits, idle, pinnedIdle, room, portsUp, portsFree := false, false, false, false, false, false, false
+	pending, delayed := 0, false
 	arriving := map[string]sched.Time{}
 	for m := range sched.MachineID(len(in.Machines)) {
 		idle = idle || v.Machine(m).Up && v.Machine(m).FreeSlots > 0
 	}
 	for s, end := x.JobStages(j); s < end; s++ {
+		for t, end := x.StageTasks(s); t < end; t++ {
+			delayed = delayed || v.Task(t) == policy.TaskDelayed
+		}
 		if v.Stage(s).Pending == 0 {
 			continue
 		}
+		pending++
 		first, last := x.StageFlows(s)
 		for f := first; f < last; f++ {
 			fl := x.Stage(s).Flows[f-first]
@@ -109,6 +115,7 @@ func lie(e *Engine, j sched.JobID, class, said string) string {
 		"slot": able && !pinnedIdle && !startable, "pins": able && !pinnedIdle && idle && !startable,
 		"room": able && pinnedIdle && !room && !startable, "input": room && !startable,
 		"ready": startable, "behind": startable, "reserved": pinnedIdle || portsFree, "plan": pinnedIdle || portsFree,
+		"delayed": pending == 0 && delayed,
 	}
 	if is, known := blocked[class]; !known || !is {
 		return "that is not so"
@@ -116,6 +123,11 @@ func lie(e *Engine, j sched.JobID, class, said string) string {
 	words := strings.Fields(said)
 	name := words[len(words)-1]
 	switch class {
+	case "delayed":
+		at, err := parseTime(words[2])
+		if err != nil || !slices.ContainsFunc(e.st.delayed, func(d delayedTask) bool { return d.until == at }) {
+			return "no task is to be repeated then"
+		}
 	case "slot":
 		if idle && !strings.Contains(said, "may run on") {
 			return "some slot is free"

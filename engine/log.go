@@ -2,14 +2,11 @@ package engine
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 
-	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
 )
 
@@ -28,6 +25,8 @@ type LogHeader struct {
 	Arrivals   string `json:"arrivals"`
 	Seed       uint64 `json:"seed"`
 	KeepGoing  bool   `json:"keepGoing,omitempty"`
+	// Backoff, in nanoseconds.
+	Backoff Backoff `json:"backoff,omitzero"`
 	// Simulated says that sizes were realised from Seed; otherwise the policy
 	// was shown the workload's own.
 	Simulated bool `json:"simulated,omitempty"`
@@ -57,9 +56,15 @@ func NewLogWriter(w io.Writer, x *sched.Index, h LogHeader) (*LogWriter, error) 
 	if err != nil {
 		return nil, err
 	}
-	l := &LogWriter{logEncoder: newLogEncoder(x), w: bufio.NewWriterSize(w, 1<<16)}
+	l := AppendLog(w, x)
 	_, err = l.w.Write(append(line, '\n'))
 	return l, err
+}
+
+// AppendLog returns a writer that continues a log whose header, and perhaps some
+// events, are written already; see [Resume].
+func AppendLog(w io.Writer, x *sched.Index) *LogWriter {
+	return &LogWriter{logEncoder: newLogEncoder(x), w: bufio.NewWriterSize(w, 1<<16)}
 }
 
 func newLogEncoder(x *sched.Index) logEncoder {
@@ -99,9 +104,15 @@ func (l *logEncoder) line(now sched.Time, ev Event, actions []Action) ([]byte, e
 	case JobArrived:
 		b = l.id(b, "id", int64(ev.Job))
 		b = append(append(b, `,"job":`...), quote(l.x.Instance.Jobs[ev.Job].Name)...)
-	case TaskFinished, TaskFailed:
+	case TaskFinished, TaskFailed, TaskLost, TaskProgress:
 		b = l.id(b, "id", int64(ev.Task))
 		b = l.id(b, "attempt", int64(ev.Attempt))
+		b = l.task(b, ev.Task)
+		if ev.Kind == TaskProgress {
+			b = strconv.AppendFloat(append(b, `,"value":`...), ev.Value, 'g', -1, 64)
+		}
+	case TaskRecovered:
+		b = l.id(b, "id", int64(ev.Task))
 		b = l.task(b, ev.Task)
 	case FlowFinished:
 		b = l.id(b, "id", int64(ev.Flow))
@@ -188,176 +199,10 @@ var eventNames = [...]string{
 	JobArrived: "jobArrived", MachineLost: "machineLost", MachineJoined: "machineJoined",
 	TaskFinished: "taskFinished", TaskFailed: "taskFailed", FlowFinished: "flowFinished",
 	Solved: "solved", Wake: "wake",
+	TaskLost: "taskLost", TaskRecovered: "taskRecovered", TaskProgress: "taskProgress",
 }
 
 var actionNames = [...]string{
 	StartTask: "startTask", StartFlow: "startFlow", JoinGroup: "joinGroup",
 	SetRate: "setRate", WakeAt: "wakeAt", Solve: "solve",
-}
-
-// LogReader reads an event log back.
-type LogReader struct {
-	Header LogHeader
-	s      *bufio.Scanner
-	line   int
-	torn   bool // the last line lacks its end
-	digest string
-}
-
-// maxLine bounds a line of the log; the longest is a solution's order.
-const maxLine = 1 << 28
-
-// ErrLog is wrapped by every error about a log that cannot be read.
-var ErrLog = errors.New("engine: bad event log")
-
-// NewLogReader reads the header.
-func NewLogReader(r io.Reader) (*LogReader, error) {
-	l := &LogReader{s: bufio.NewScanner(r)}
-	l.s.Buffer(make([]byte, 1<<16), maxLine)
-	l.s.Split(l.split)
-	if err := l.next(&l.Header); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%w: it is empty", ErrLog)
-		}
-		return nil, err
-	}
-	if l.Header.Kind != "EventLog" || l.Header.APIVersion != LogVersion {
-		return nil, fmt.Errorf("%w: line 1: found kind %q, apiVersion %q, expected EventLog of %s", ErrLog, l.Header.Kind, l.Header.APIVersion, LogVersion)
-	}
-	return l, nil
-}
-
-func (l *LogReader) split(data []byte, atEOF bool) (advance int, line []byte, err error) {
-	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		return i + 1, data[:i], nil
-	}
-	if atEOF && len(data) > 0 {
-		l.torn = true
-		return len(data), data, nil
-	}
-	return 0, nil, nil
-}
-
-func (l *LogReader) next(into any) error {
-	if !l.s.Scan() {
-		if err := l.s.Err(); err != nil {
-			return fmt.Errorf("%w: line %d: %w", ErrLog, l.line+1, err)
-		}
-		return io.EOF
-	}
-	l.line++
-	if err := json.Unmarshal(l.s.Bytes(), into); err != nil {
-		if l.torn {
-			err = io.ErrUnexpectedEOF
-		}
-		return fmt.Errorf("%w: line %d: %w", ErrLog, l.line, err)
-	}
-	return nil
-}
-
-// Next returns the next event; io.EOF after the last. A log that is cut short, as
-// a killed run leaves it, ends with io.ErrUnexpectedEOF.
-func (l *LogReader) Next() (sched.Time, Event, error) {
-	var r struct {
-		T        sched.Time       `json:"t"`
-		Event    string           `json:"event"`
-		ID       int32            `json:"id"`
-		Attempt  int32            `json:"attempt"`
-		Solution *policy.Solution `json:"solution"`
-		Digest   string           `json:"digest"`
-	}
-	if l.digest != "" {
-		return 0, Event{}, io.EOF
-	}
-	if err := l.next(&r); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = fmt.Errorf("%w: line %d: %w", ErrLog, l.line+1, io.ErrUnexpectedEOF)
-		}
-		return 0, Event{}, err
-	}
-	if r.Event == "end" {
-		if l.digest = r.Digest; l.digest == "" {
-			return 0, Event{}, fmt.Errorf("%w: line %d: no digest", ErrLog, l.line)
-		}
-		if l.s.Scan() {
-			return 0, Event{}, fmt.Errorf("%w: line %d: text after the end", ErrLog, l.line+1)
-		}
-		return 0, Event{}, io.EOF
-	}
-	ev := Event{}
-	for k, name := range eventNames {
-		if name != "" && name == r.Event {
-			ev.Kind = EventKind(k)
-		}
-	}
-	switch ev.Kind {
-	case JobArrived:
-		ev.Job = sched.JobID(r.ID)
-	case TaskFinished, TaskFailed:
-		ev.Task, ev.Attempt = sched.TaskID(r.ID), r.Attempt
-	case FlowFinished:
-		ev.Flow = sched.FlowID(r.ID)
-	case MachineLost, MachineJoined:
-		ev.Machine = sched.MachineID(r.ID)
-	case Solved:
-		ev.Solution = r.Solution
-	case Wake:
-	default:
-		return 0, Event{}, fmt.Errorf("%w: line %d: unknown event %q", ErrLog, l.line, r.Event)
-	}
-	return r.T, ev, nil
-}
-
-// Digest is what the log's last line says, "" if it has none.
-func (l *LogReader) Digest() string { return l.digest }
-
-// Replay feeds a log's events to a new engine of the given configuration and
-// compares what it does with the log, line by line, and the digest. It returns
-// the engine, and an error if the log is damaged, breaks the rules or leads
-// elsewhere.
-func Replay(cfg Config, l *LogReader) (*Engine, error) {
-	e, err := New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	encoder := newLogEncoder(e.Index())
-	for {
-		now, ev, err := l.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return e, err
-		}
-		actions, err := e.Step(now, ev)
-		if err != nil {
-			return e, fmt.Errorf("%w: line %d: %w", ErrLog, l.line, err)
-		}
-		line, err := encoder.line(now, ev, actions)
-		if err != nil {
-			return e, err
-		}
-		if err := l.compare(line[:len(line)-1]); err != nil {
-			return e, err
-		}
-	}
-	if got := fmt.Sprintf("%016x", e.Digest()); got != l.digest {
-		return e, fmt.Errorf("%w: replaying it gives the digest %s, but it says %s", ErrLog, got, l.digest)
-	}
-	return e, nil
-}
-
-// compare reports where the present line departs from what replaying it gives.
-func (l *LogReader) compare(want []byte) error {
-	got := l.s.Bytes()
-	i := 0
-	for i < min(len(got), len(want)) && got[i] == want[i] {
-		i++
-	}
-	if i == len(got) && i == len(want) {
-		return nil
-	}
-	const around = 40
-	excerpt := func(b []byte) []byte { return b[max(0, i-around):min(len(b), i+around)] }
-	return fmt.Errorf("%w: line %d, column %d: found %q, but replaying it gives %q", ErrLog, l.line, i+1, excerpt(got), excerpt(want))
 }

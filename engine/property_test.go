@@ -135,6 +135,16 @@ func consistent(e *Engine) error {
 	if running != e.Running() {
 		return fmt.Errorf("%d run, engine says %d", running, e.Running())
 	}
+	for t := range st.progress {
+		if st.taskState[t] != policy.TaskRunning {
+			return fmt.Errorf("task %d has progress, but is %v", t, st.taskState[t])
+		}
+	}
+	for _, t := range st.early {
+		if st.jobs[st.x.StageJob(st.x.TaskStage(t))].arrived {
+			return fmt.Errorf("task %d is kept to be recovered though its job has arrived", t)
+		}
+	}
 	return consistentJobs(st)
 }
 
@@ -148,7 +158,7 @@ func consistentJobs(st *state) error {
 	}
 	for j := range st.in.Jobs {
 		job := &st.jobs[j]
-		waits, running, left, pending := int32(0), int32(0), int32(0), 0
+		waits, running, left, pending, delays := int32(0), int32(0), int32(0), 0, 0
 		for _, a := range st.in.Jobs[j].After {
 			if st.jobs[a].state != policy.JobDone {
 				waits++
@@ -163,6 +173,13 @@ func consistentJobs(st *state) error {
 				count[u]++
 			}
 			got := (*view)(st).Stage(s)
+			delayed := count[policy.TaskDelayed]
+			if delayed != int(st.stages[s].delayed) {
+				return fmt.Errorf("stage %d: %v, engine says %d are delayed", s, count, st.stages[s].delayed)
+			}
+			if !st.stages[s].cancelled {
+				delays += delayed
+			}
 			if got.Running != count[policy.TaskRunning] || got.Done != count[policy.TaskDone] || got.Ready && got.Pending != count[policy.TaskBlocked] || !got.Ready && got.Pending != 0 {
 				return fmt.Errorf("stage %d: %v, engine says %+v", s, count, got)
 			}
@@ -187,9 +204,9 @@ func consistentJobs(st *state) error {
 			return fmt.Errorf("job %d waits for %d, runs %d, has %d stages left, engine says %+v", j, waits, running, left, *job)
 		case (job.state == policy.JobDone) != (left == 0):
 			return fmt.Errorf("job %d has %d stages left and is %v", j, left, job.state)
-		case job.state == policy.JobFailed && (running > 0 || pending > 0):
+		case job.state == policy.JobFailed && (running > 0 || pending > 0 || delays > 0):
 			return fmt.Errorf("job %d has failed, but %d run and %d could", j, running, pending)
-		case job.state == policy.JobActive && running == 0 && pending == 0:
+		case job.state == policy.JobActive && running == 0 && pending == 0 && delays == 0:
 			return fmt.Errorf("job %d is active, but nothing of it can run", j)
 		}
 		if job.state == policy.JobWaiting || job.state == policy.JobActive {
@@ -369,7 +386,7 @@ func dumpView(v policy.View) string {
 	x := *v.Index()
 	in := x.Instance
 	x.Instance = nil // printed below, not its address
-	fmt.Fprintf(&b, "%+v\n%v\n%+v\n%v\n%v\n%v\n%+v\n", x, v.Knowledge(), v.Estimates(), v.Known(), v.Changed(), v.BySpeed(), v.Solution())
+	fmt.Fprintf(&b, "%+v\n%v\n%+v\n%v\n%v\n%v\n%+v %v\n", x, v.Knowledge(), v.Estimates(), v.Known(), v.Changed(), v.BySpeed(), v.Solution(), v.Outages())
 	for m := range in.Machines {
 		fmt.Fprintf(&b, "%+v ", in.Machines[m])
 	}
@@ -385,7 +402,9 @@ func dumpView(v policy.View) string {
 			fmt.Fprintf(&b, " %v %v", v.Fits(s, m), v.InputReady(s, m))
 		}
 		for t, end := x.StageTasks(s); t < end; t++ {
-			fmt.Fprintf(&b, " %v %v", v.Task(t), v.Attained(policy.Activity{Task: t, Flow: sched.None}))
+			first, last, marked := v.Progress(t)
+			observed, ran := v.Observed(t)
+			fmt.Fprintf(&b, " %v %v %v %v %v %v %v", v.Task(t), v.Attained(policy.Activity{Task: t, Flow: sched.None}), first, last, marked, observed, ran)
 		}
 		for f, end := x.StageFlows(s); f < end; f++ {
 			fmt.Fprintf(&b, " %v %v %v", v.Flow(f), v.PortsFree(f), v.Attained(policy.Activity{Task: sched.None, Flow: f}))
@@ -407,7 +426,7 @@ func dumpView(v policy.View) string {
 }
 
 // viewMethods is how many methods of policy.View dumpView calls.
-const viewMethods = 20
+const viewMethods = 23
 
 func TestDumpViewIsComplete(t *testing.T) {
 	if n := reflect.TypeFor[policy.View]().NumMethod(); n != viewMethods {

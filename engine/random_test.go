@@ -76,6 +76,9 @@ func randomJob(r *rand.Rand, in *sched.Instance, j int) sched.Job {
 
 func config(in *sched.Instance, p policy.Policy, k policy.Knowledge, seed uint64) Config {
 	cfg := Config{Instance: in, Policy: p, Knowledge: k, Seed: seed, KeepGoing: seed%2 == 0}
+	if seed%3 > 0 {
+		cfg.Backoff = Backoff{Base: sched.Second, Max: 3 * sched.Second}
+	}
 	if k.Sizes != policy.SizesUnknown {
 		cfg.Estimates = meanSizes(sched.NewIndex(in))
 	}
@@ -238,18 +241,30 @@ func (d *driver) instant(now sched.Time) {
 	for _, ev := range d.running {
 		if d.r.IntN(3) > 0 {
 			still = append(still, ev)
+			if ev.Kind == TaskFinished && d.r.IntN(3) == 0 {
+				events = append(events, Progress(ev.Task, ev.Attempt, 1.2*d.r.Float64()-0.1))
+			}
 			continue
 		}
 		if ev.Kind == TaskFinished {
 			touched[ev.Machine] = true
-			if d.r.IntN(5) == 0 {
+			switch d.r.IntN(10) {
+			case 0, 1:
 				ev.Kind = TaskFailed
+			case 2:
+				ev.Kind = TaskLost
 			}
 			ev.Machine = 0
 		}
 		events = append(events, ev)
 	}
 	d.running = still
+	if n := len(d.e.st.taskState); n > 0 && d.r.IntN(8) == 0 {
+		t := sched.TaskID(d.r.IntN(n))
+		if s := d.e.st.taskState[t]; s == policy.TaskBlocked || s == policy.TaskDelayed || s == policy.TaskDone {
+			events = append(events, Recovered(t))
+		}
+	}
 	for m := range d.e.st.in.Machines {
 		id := sched.MachineID(m)
 		if touched[id] || d.r.IntN(4) > 0 {
@@ -338,9 +353,9 @@ func differ(got, want string) string {
 // dump is the whole state that can matter, as text.
 func dump(e *Engine) string {
 	st := e.st
-	return fmt.Sprintf("%+v\n%+v\n%v %v\n%v %v %v %v\n%+v %v %v %v %v %v\n%v %v\n%+v %+v\n%v %v %v\n%v %v %v %+v",
+	return fmt.Sprintf("%+v\n%+v\n%v %v\n%v %v %v %v %v %v %v %v\n%+v %v %v %v %v %v\n%v %v\n%+v %+v\n%v %v %v\n%v %v %v %+v",
 		st.jobs, st.stages, st.known, st.reasons,
-		st.taskState, st.taskAttempt, st.taskLost, st.flowState,
+		st.taskState, st.taskAttempt, st.taskLost, st.flowState, st.taskRan, st.delayed, st.early, st.progress,
 		st.machines, st.slotTask, st.slotSince, st.slotFree, st.free, st.idle,
 		st.sourceBusy, st.sinkBusy,
 		st.groups, st.shown,

@@ -19,7 +19,7 @@ import (
 
 // TestScripts runs testdata/*.txt. Their commands:
 //
-//	new [policy=fifo] [sizes=exact] [arrivals=offline] [keep-going]
+//	new [policy=fifo] [sizes=exact] [arrivals=offline] [keep-going] [backoff=(base,max)]
 //	    Describes an instance, one line each: resources, machine, job, and the
 //	    stages and transfers of the job above. Without policy=fifo, decisions
 //	    are scripted.
@@ -28,7 +28,7 @@ import (
 //	    that begin with "decide" add to the decision of the next wake.
 //	try T
 //	    The same on a copy of the engine: what it does leaves no trace.
-//	show jobs|stages|tasks|flows|machines|slots|fits|attained|known|explain|blocked|stats ...
+//	show jobs|stages|tasks|flows|machines|slots|fits|attained|progress|known|explain|blocked|stats ...
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if !strings.HasSuffix(path, ".txt") {
@@ -114,6 +114,14 @@ func (s *script) rebuild() (string, error) {
 	x := sched.NewIndex(in)
 	s.manual = &manual{}
 	cfg := Config{Instance: in, Policy: s.manual, KeepGoing: s.new.HasArg("keep-going"), Seed: 1}
+	if a, ok := s.new.Arg("backoff"); ok {
+		if cfg.Backoff.Base, err = parseTime(a.Vals[0]); err != nil {
+			return "", err
+		}
+		if cfg.Backoff.Max, err = parseTime(a.Vals[1]); err != nil {
+			return "", err
+		}
+	}
 	if a, ok := s.new.Arg("policy"); ok && a.Vals[0] == "fifo" {
 		cfg.Policy = dag.NewFIFO()
 	}
@@ -196,10 +204,15 @@ func (s *script) event(w []string) (ev Event, err error) {
 	case "arrive":
 		ev.Kind = JobArrived
 		ev.Job, err = s.job(w[1])
-	case "finish", "fail":
-		ev.Kind = TaskFinished
-		if w[0] == "fail" {
-			ev.Kind = TaskFailed
+	case "recover":
+		ev.Kind = TaskRecovered
+		ev.Task, err = s.task(w[1])
+	case "finish", "fail", "lost", "progress":
+		ev.Kind = map[string]EventKind{"finish": TaskFinished, "fail": TaskFailed, "lost": TaskLost, "progress": TaskProgress}[w[0]]
+		if ev.Kind == TaskProgress {
+			if ev.Value, err = strconv.ParseFloat(w[2], 64); err != nil {
+				return ev, err
+			}
 		}
 		name, attempt, found := strings.Cut(w[1], "#")
 		if ev.Task, err = s.task(name); err != nil {
@@ -451,6 +464,19 @@ var shows = map[string]func(*strings.Builder, *script){
 		}
 		for f := range sched.FlowID(s.e.st.x.Flows()) {
 			fmt.Fprintf(b, "%s %.9g\n", s.flowName(f), v.Attained(policy.Activity{Task: sched.None, Flow: f}))
+		}
+	},
+	"progress": func(b *strings.Builder, s *script) {
+		v := (*view)(s.e.st)
+		for t := range sched.TaskID(s.e.st.x.Tasks()) {
+			fmt.Fprint(b, s.taskName(t))
+			if first, last, ok := v.Progress(t); ok {
+				fmt.Fprintf(b, " %v at %v, %v at %v", first.Value, first.At, last.Value, last.At)
+			}
+			if size, ok := v.Observed(t); ok {
+				fmt.Fprintf(b, " observed %.9g", size)
+			}
+			fmt.Fprintln(b)
 		}
 	},
 	"known": func(b *strings.Builder, s *script) {

@@ -31,12 +31,17 @@ type state struct {
 	taskState   []policy.TaskState
 	taskAttempt []int32
 	taskLost    map[sched.TaskID]int32 // attempts lost with their machines, which use up no retries
+	taskRan     []sched.Time           // how long a finished task ran in its slot, plus 1; 0: not known
 	finished    []sched.TaskID         // since the last round
+	delayed     []delayedTask          // ascending
+	early       []sched.TaskID         // ascending: recovered before their jobs have arrived
+	progress    map[sched.TaskID]progress
 	taskSlot    []int32
 	taskStage   []sched.StageID
 	flowState   []policy.TaskState
 
 	machines  []machineState
+	outages   int     // machines lost and joined so far
 	slotFirst []int32 // first slot of each machine; one more at the end
 	slotTask  []sched.TaskID
 	slotSince []sched.Time
@@ -75,6 +80,7 @@ type stageState struct {
 	waitsFor            int32
 	total, done, active int32
 	failed              int32 // tasks that failed for good
+	delayed             int32 // tasks that wait before their next attempt
 }
 
 type machineState struct {
@@ -162,6 +168,7 @@ func (st *state) initTasks() {
 	st.taskState = make([]policy.TaskState, n)
 	st.taskAttempt = make([]int32, n)
 	st.taskSlot = make([]int32, n)
+	st.taskRan = make([]sched.Time, n)
 	st.taskStage = taskStages(st.x)
 	st.flowState = make([]policy.TaskState, st.x.Flows())
 }
@@ -312,14 +319,24 @@ func (st *state) apply(now sched.Time, ev Event) (changed bool, err error) {
 	switch ev.Kind {
 	case JobArrived:
 		return true, st.arrive(ev.Job)
-	case TaskFinished, TaskFailed:
+	case TaskFinished, TaskFailed, TaskLost, TaskProgress:
 		if ev.Task < 0 || int(ev.Task) >= len(st.taskState) {
 			return false, fmt.Errorf("engine: no task %d", ev.Task)
 		}
 		if st.taskState[ev.Task] != policy.TaskRunning || st.taskAttempt[ev.Task] != ev.Attempt {
 			return false, nil // of an attempt that is no longer ours, such as one on a lost machine
 		}
-		st.end(now, ev.Task, ev.Kind == TaskFinished)
+		switch ev.Kind {
+		case TaskLost:
+			st.lose(ev.Task)
+		case TaskProgress:
+			st.progressed(now, ev.Task, ev.Value)
+			return false, nil
+		default:
+			st.end(now, ev.Task, ev.Kind == TaskFinished)
+		}
+	case TaskRecovered:
+		return st.recover(now, ev.Task)
 	case FlowFinished:
 		if ev.Flow < 0 || int(ev.Flow) >= len(st.flowState) || st.flowState[ev.Flow] != policy.TaskRunning {
 			return false, fmt.Errorf("engine: flow %d finished, but is not running", ev.Flow)
@@ -385,6 +402,7 @@ func (st *state) arrive(j sched.JobID) error {
 		st.known = slices.Insert(st.known, at, j)
 	}
 	st.activate(j)
+	st.recoverEarly(j)
 	return nil
 }
 
@@ -416,7 +434,7 @@ func (st *state) ready(s sched.StageID) {
 	st.stages[s].ready = true
 	st.inputs.ready(s)
 	st.touch(s)
-	if st.stages[s].total == 0 { // a transfer of nothing
+	if st.stages[s].done == st.stages[s].total { // a transfer of nothing, or all of it was recovered
 		st.complete(st.now, s)
 	}
 }
@@ -504,6 +522,9 @@ func (st *state) release(t sched.TaskID) sched.MachineID {
 	st.stages[s].active--
 	st.jobs[st.x.StageJob(s)].running--
 	st.running--
+	if st.progress != nil {
+		delete(st.progress, t)
+	}
 	if st.groups.leave(taskActivity(t)) {
 		return sched.None
 	}
@@ -530,19 +551,14 @@ func (st *state) end(now sched.Time, t sched.TaskID, ok bool) {
 	m := st.release(t)
 	switch {
 	case ok:
-		st.taskState[t] = policy.TaskDone
-		st.stages[s].done++
-		if st.cfg.Estimates != nil {
-			st.finished = append(st.finished, t)
-		}
 		if m != sched.None {
+			st.taskRan[t] = now - st.slotSince[st.taskSlot[t]] + 1
 			st.inputs.finished(s, m, now)
 		}
-		if st.stages[s].done == st.stages[s].total {
-			st.complete(now, s)
-		}
+		st.succeed(now, t)
 	case int(st.taskAttempt[t]-st.taskLost[t]) <= st.x.Stage(s).Retries:
 		st.taskState[t] = policy.TaskBlocked // pending again, unless the stage is cancelled
+		st.delay(now, t)
 	default:
 		st.taskState[t] = policy.TaskFailed
 		st.stages[s].failed++
@@ -550,6 +566,19 @@ func (st *state) end(now sched.Time, t sched.TaskID, ok bool) {
 	}
 	st.touch(s)
 	st.settle(j)
+}
+
+// succeed counts a task that has succeeded.
+func (st *state) succeed(now sched.Time, t sched.TaskID) {
+	s := st.taskStage[t]
+	st.taskState[t] = policy.TaskDone
+	st.stages[s].done++
+	if st.cfg.Estimates != nil {
+		st.finished = append(st.finished, t)
+	}
+	if st.stages[s].ready && st.stages[s].done == st.stages[s].total {
+		st.complete(now, s)
+	}
 }
 
 // complete passes on that all of stage s is done.
@@ -625,7 +654,7 @@ func (st *state) settle(j sched.JobID) {
 	}
 	for s, end := st.x.JobStages(j); s < end; s++ {
 		stage := &st.stages[s]
-		if !stage.cancelled && stage.ready && st.pending(s) > 0 {
+		if st.pending(s) > 0 || stage.delayed > 0 && !stage.cancelled {
 			return
 		}
 	}
@@ -638,24 +667,18 @@ func (st *state) pending(s sched.StageID) int32 {
 	if !stage.ready || stage.cancelled {
 		return 0
 	}
-	return stage.total - stage.done - stage.active - stage.failed
+	return stage.total - stage.done - stage.active - stage.failed - stage.delayed
 }
 
 // setUp takes in that a machine is lost or back. What ran on a lost machine is
 // pending again.
 func (st *state) setUp(m sched.MachineID, up bool) {
 	st.machines[m].up = up
+	st.outages++
 	if !up {
 		for g := st.slotFirst[m]; g < st.slotFirst[m+1]; g++ {
 			if t := st.slotTask[g]; t != sched.None {
-				st.release(t)
-				st.taskState[t] = policy.TaskBlocked
-				if st.taskLost == nil {
-					st.taskLost = map[sched.TaskID]int32{}
-				}
-				st.taskLost[t]++
-				st.touch(st.taskStage[t])
-				st.settle(st.x.StageJob(st.taskStage[t]))
+				st.lose(t)
 			}
 		}
 	}

@@ -48,14 +48,16 @@ func (v *view) Flow(f sched.FlowID) policy.TaskState {
 	return v.unit(v.flowState[f], v.x.FlowStage(f))
 }
 
-// unit refines TaskBlocked, which is all that is stored before a start, by the
-// state of the stage.
+// unit refines TaskBlocked, which is all that is stored before a start, and
+// TaskDelayed by the state of the stage.
 func (v *view) unit(t policy.TaskState, s sched.StageID) policy.TaskState {
 	switch {
-	case t != policy.TaskBlocked:
+	case t != policy.TaskBlocked && t != policy.TaskDelayed:
 		return t
 	case v.stages[s].cancelled && !v.hidden(v.x.StageJob(s)):
 		return policy.TaskCancelled
+	case t == policy.TaskDelayed:
+		return t
 	case v.stages[s].ready && !v.stages[s].cancelled:
 		return policy.TaskPending
 	}
@@ -88,11 +90,26 @@ func (v *view) Machine(m sched.MachineID) policy.MachineState {
 	return policy.MachineState{Up: v.machines[m].up, FreeSlots: int(v.machines[m].free)}
 }
 
+func (v *view) Outages() int { return v.outages }
+
 func (v *view) Free(m sched.MachineID, d int) int64 { return v.free[int(m)*len(v.in.Resources)+d] }
 
 func (v *view) Slot(m sched.MachineID, slot int32) (sched.TaskID, sched.Time) {
 	g := v.slotFirst[m] + slot
 	return v.slotTask[g], v.slotSince[g]
+}
+
+func (v *view) Progress(t sched.TaskID) (first, last policy.Mark, ok bool) {
+	p, ok := v.progress[t]
+	return p.first, p.last, ok
+}
+
+func (v *view) Observed(t sched.TaskID) (size float64, ok bool) {
+	ran := v.taskRan[t]
+	if ran == 0 {
+		return 0, false
+	}
+	return (ran - 1).Seconds() * v.in.Machines[(*state)(v).slotMachine(v.taskSlot[t])].Speed, true
 }
 
 func (v *view) Fits(s sched.StageID, m sched.MachineID) bool { return v.obstacle(s, m) == nothing }

@@ -87,16 +87,23 @@ const (
 	TaskDone
 	TaskFailed
 	TaskCancelled
+	TaskDelayed // has failed, and waits before its next attempt
 )
 
 func (s TaskState) String() string {
-	return [...]string{"blocked", "pending", "running", "done", "failed", "cancelled"}[s]
+	return [...]string{"blocked", "pending", "running", "done", "failed", "cancelled", "delayed"}[s]
 }
 
 // StageState counts a stage's tasks and flows.
 type StageState struct {
 	Ready                  bool // its tasks may start
 	Pending, Running, Done int
+}
+
+// Mark is a task's progress at a time: the part of its work that is done.
+type Mark struct {
+	At    sched.Time
+	Value float64 // in (0, 1]
 }
 
 // MachineState is a machine's dynamic state.
@@ -118,7 +125,7 @@ type View interface {
 	// Known lists the jobs known so far, by release, then JobID.
 	Known() []sched.JobID
 	// Changed lists, ascending, the stages whose tasks or flows have changed
-	// state since the last round: got ready, finished, failed.
+	// state since the last round: got ready, finished, failed, may be repeated.
 	Changed() []sched.StageID
 
 	Job(j sched.JobID) JobState
@@ -136,10 +143,19 @@ type View interface {
 	// slot, or -1.
 	Idle(rank int) int
 	Machine(m sched.MachineID) MachineState
+	// Outages counts how often a machine was lost or has joined so far.
+	Outages() int
 	// Free returns what is free of resource d on m, in thousandths.
 	Free(m sched.MachineID, d int) int64
 	// Slot returns what runs in a slot (None: nothing), and since when.
 	Slot(m sched.MachineID, slot int32) (t sched.TaskID, since sched.Time)
+	// Progress returns the first and the latest progress that the present attempt
+	// of a running task has reported; not ok if none.
+	Progress(t sched.TaskID) (first, last Mark, ok bool)
+	// Observed returns the size, in seconds at speed 1, that a finished task turned
+	// out to have: how long it ran times the speed of its machine. Not ok if it has
+	// not finished, or not been seen to run in a slot.
+	Observed(t sched.TaskID) (size float64, ok bool)
 	// Fits reports whether a task of s could start on m now: slot, needs,
 	// pins, input.
 	Fits(s sched.StageID, m sched.MachineID) bool

@@ -29,6 +29,8 @@ type Config struct {
 	Outages []Outage
 	// KeepGoing as in engine.Config.
 	KeepGoing bool
+	// Backoff as in engine.Config.
+	Backoff engine.Backoff
 	// SolveTime charges a solve virtual time; nil: none.
 	SolveTime func(policy.Request) sched.Time
 	// Stop interrupts the run and its solves when it reports true; nil: never.
@@ -122,6 +124,7 @@ func newSimulation(cfg Config) (*simulation, error) {
 	e, err := engine.New(engine.Config{
 		Instance: cfg.Instance, Policy: cfg.Policy, Knowledge: cfg.Knowledge,
 		Estimates: cfg.Estimates, Seed: cfg.Seed, KeepGoing: cfg.KeepGoing,
+		Backoff: cfg.Backoff,
 	})
 	if err != nil {
 		return nil, err

@@ -426,3 +426,35 @@ func TestRunsEnd(t *testing.T) {
 		t.Errorf("without jobs, %d events", r.Stats.Events)
 	}
 }
+
+// A task that fails is repeated after its back-off, and its job completes so much
+// later.
+func TestBackoff(t *testing.T) {
+	in := &sched.Instance{
+		Machines: []sched.Machine{{Name: "m", Speed: 1, Slots: 1, Port: math.Inf(1)}},
+		Jobs:     []sched.Job{{Name: "j", Weight: 1, Stages: []sched.Stage{{Name: "s", Count: 1, Sizes: []size.Dist{size.Exact(1)}, Retries: 2}}}},
+	}
+	cfg := sim.Config{
+		Instance: in, Policy: dag.NewFIFO(), Seed: 3,
+		Fails: func(_ sched.TaskID, attempt int32) bool { return attempt < 3 },
+	}
+	r, err := sim.Run(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Schedule.Completion[0]; got != 3*sched.Second {
+		t.Errorf("without back-off it completes at %v, want 3 s", got)
+	}
+	cfg.Policy, cfg.Backoff = dag.NewFIFO(), engine.Backoff{Base: 10 * sched.Second}
+	if r, err = sim.Run(cfg); err != nil {
+		t.Fatal(err)
+	}
+	// Three attempts of a second, and waits of 10 s and 20 s, each times [0.5, 1.5).
+	if got := r.Schedule.Completion[0].Seconds(); got < 3+15 || got >= 3+45 || got == 33 {
+		t.Errorf("with back-off it completes at %v s", got)
+	}
+	cfg.Policy, cfg.Backoff = dag.NewFIFO(), engine.Backoff{Base: -1}
+	if _, err := sim.Run(cfg); err == nil {
+		t.Error("a negative back-off is accepted")
+	}
+}

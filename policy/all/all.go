@@ -47,6 +47,26 @@ func Registry() *policy.Registry {
 		},
 		policy.Entry{
 			Info: policy.Info{
+				Family: "dag", Name: "spc-online", Problem: problem,
+				Summary:   "spc for jobs that arrive and sizes that are estimates: solves again as things change",
+				Source:    "Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM 2021 (re-optimisation)",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+				Params: [][2]string{
+					{"tolerance=1e-4", "relative gap at which to stop solving the relaxation"},
+					{"iterations=0", "budget of each solve; 0: by size"},
+					{"patience=1", "seconds to wait for the first plan before starting in Smith's order"},
+				},
+			},
+			New: func(params json.RawMessage) (policy.Policy, error) {
+				var p dag.OnlineParams
+				if err := policy.Decode(params, &p); err != nil {
+					return nil, err
+				}
+				return dag.NewSPCOnline(p)
+			},
+		},
+		policy.Entry{
+			Info: policy.Info{
 				Family: "dag", Name: "wspt", Problem: problem,
 				Summary:   "greatest weight over remaining work first, each task where it finishes first",
 				Source:    "Smith 1956, on the level of jobs",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fairlead-project/fairlead/algo/progress"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
 )
@@ -22,6 +23,11 @@ type dispatch struct {
 	finish   []sched.Time // when the tasks of out.Start are expected to finish
 	credit   int
 	out      policy.Decision
+	// factor, per stage, corrects the estimates by what was observed; nil: none.
+	factor []float64
+	// accept is how much longer than where it is expected to finish first a task may
+	// take on the best idle machine and still start there: a factor, 0 for 1.
+	accept float64
 
 	general bool // tests: never use lanes
 }
@@ -80,7 +86,7 @@ func (d *dispatch) serve(now sched.Time, s sched.StageID, simple bool) error {
 		if t, place = d.q.peek(v, s, place); t == sched.None || d.q.equal(s) && reserved == d.q.stages[s].left {
 			break
 		}
-		p, err := estimate(v, s, t)
+		p, err := d.size(v, s, t)
 		if err != nil {
 			return err
 		}
@@ -156,6 +162,15 @@ func estimate(v policy.View, s sched.StageID, t sched.TaskID) (float64, error) {
 	return z.Of(s, t), nil
 }
 
+// size is estimate, corrected by what was observed of the stage.
+func (d *dispatch) size(v policy.View, s sched.StageID, t sched.TaskID) (float64, error) {
+	p, err := estimate(v, s, t)
+	if d.factor != nil {
+		p *= d.factor[s]
+	}
+	return p, err
+}
+
 // choice is where and when a task would run.
 type choice struct {
 	machine       sched.MachineID
@@ -172,6 +187,7 @@ func (c choice) before(best choice, now sched.Time) bool {
 // machines can win only if they are faster than the first idle one.
 func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64) (best choice, looks int) {
 	best = choice{machine: sched.None, finish: sched.Never}
+	idle := best
 	v := d.a.v
 	in := v.Index().Instance
 	st := v.Index().Stage(s)
@@ -182,15 +198,29 @@ func (d *dispatch) choose(now sched.Time, s sched.StageID, p float64) (best choi
 			continue
 		}
 		dur := sched.Duration(p, mach.Speed)
-		if best.machine != sched.None && now+dur > best.finish {
+		if best.machine != sched.None && now+dur > best.finish &&
+			(idle.machine != sched.None || !d.acceptable(now, choice{m, now, now + dur}, best)) {
 			break // and all that follow are no faster
 		}
 		start := d.earliest(now, s, m, dur)
-		if c := (choice{m, start, start + dur}); c.before(best, now) {
+		c := choice{m, start, start + dur}
+		if c.before(best, now) {
 			best = c
 		}
+		if start == now && c.before(idle, now) {
+			idle = c
+		}
+	}
+	if d.acceptable(now, idle, best) {
+		return idle, looks
 	}
 	return best, looks
+}
+
+// acceptable reports whether a task may as well start on an idle machine as wait for
+// the best choice.
+func (d *dispatch) acceptable(now sched.Time, idle, best choice) bool {
+	return d.accept > 1 && idle.machine != sched.None && float64(idle.finish-now) <= d.accept*float64(best.finish-now)
 }
 
 // earliest returns when a task of s could start on m without delaying anything
@@ -232,10 +262,23 @@ func (d *dispatch) free(now sched.Time, m sched.MachineID, slot int32) sched.Tim
 	if t == sched.None {
 		return now
 	}
-	end := since
-	if p, err := estimate(v, v.Index().TaskStage(t), t); err == nil {
-		end += sched.Duration(p, v.Index().Instance.Machines[m].Speed)
+	p, err := d.size(v, v.Index().TaskStage(t), t)
+	if err != nil {
+		p = 0 // unknown: overdue from the start
 	}
+	return expectedEnd(now, v, t, since, sched.Duration(p, v.Index().Instance.Machines[m].Speed))
+}
+
+// expectedEnd returns when a running task is expected to end, which is later than
+// now: by its progress, if it has reported enough of it, otherwise after its
+// estimated duration.
+func expectedEnd(now sched.Time, v policy.View, t sched.TaskID, since, estimated sched.Time) sched.Time {
+	if first, last, ok := v.Progress(t); ok {
+		if total, ok := progress.Estimate(since, progress.Mark(first), progress.Mark(last)); ok {
+			estimated = total
+		}
+	}
+	end := min(since+estimated, sched.MaxTime) // so that a duration can be added
 	if end <= now {
 		end = now + 1 + sched.Time(overdue*float64(now-since))
 	}

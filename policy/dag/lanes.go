@@ -67,7 +67,7 @@ func (d *dispatch) chooseSimple(now sched.Time, p float64) (best choice, looks i
 		c := &d.lanes.classes[i]
 		dur := sched.Duration(p, c.speed)
 		if r := d.a.idle(c.from); r >= 0 && r < c.end {
-			if idle := (choice{d.a.v.BySpeed()[r], now, now + dur}); idle.before(best, now) {
+			if idle := (choice{d.a.v.BySpeed()[r], now, now + dur}); idle.before(best, now) || d.acceptable(now, idle, best) {
 				return idle, looks
 			}
 			break // slower ones finish no earlier

@@ -71,6 +71,7 @@ func TestLanesEqualProfiles(t *testing.T) {
 		for i, general := range []bool{false, true} {
 			p := NewWSPT().(*wspt)
 			p.general = general
+			p.accept = []float64{0, 1.2, 2}[seed%3]
 			r, err := sim.Run(sim.Config{
 				Instance: in, Policy: p, Sizes: real, Estimates: est,
 				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},

@@ -140,7 +140,7 @@ func (p *spc) ask(now sched.Time, v policy.View) (policy.Decision, error) {
 	if z == nil {
 		return policy.Decision{}, errors.New("spc plans with sizes: it needs to know them, at least as distributions")
 	}
-	problem, err := algo.NewProblem(v.Index(), z, jobsByContent(v))
+	problem, err := algo.NewProblem(v.Index(), z, jobsByContent(v, v.Known()))
 	if err != nil {
 		return policy.Decision{}, err
 	}
@@ -213,11 +213,11 @@ func (p *spc) follow(v policy.View, s *policy.Solution) {
 	}
 }
 
-// jobsByContent returns the known jobs in an order that comes from what they are, not
+// jobsByContent returns jobs in an order that comes from what they are, not
 // from where they stand in the file: the solver's rounding depends on the order of
 // its nodes, and where completion times nearly tie, so does the order it finds.
-func jobsByContent(v policy.View) []sched.JobID {
-	jobs := slices.Clone(v.Known())
+func jobsByContent(v policy.View, jobs []sched.JobID) []sched.JobID {
+	jobs = slices.Clone(jobs)
 	all := v.Index().Instance.Jobs
 	slices.SortStableFunc(jobs, func(a, b sched.JobID) int {
 		return cmp.Or(

@@ -287,7 +287,7 @@ func (s suite) replay(t *testing.T) {
 		}
 		again := s.config(t, in, seed)
 		_, err = engine.Replay(engine.Config{
-			Instance: in, Policy: again.Policy, Knowledge: again.Knowledge, Seed: seed,
+			Instance: in, Policy: again.Policy, Knowledge: again.Knowledge, Seed: seed, Backoff: c.Backoff,
 			Estimates: sim.Estimates(sched.NewIndex(in), again.Knowledge, r.Sizes),
 		}, l)
 		if err != nil {
@@ -303,6 +303,9 @@ func (s suite) faulty(t *testing.T, in *sched.Instance, rng *rand.Rand, seed uin
 		for st := range in.Jobs[j].Stages {
 			in.Jobs[j].Stages[st].Retries = rng.IntN(3)
 		}
+	}
+	if seed/2%2 == 0 {
+		c.Backoff = engine.Backoff{Base: sched.Second / 2, Max: 2 * sched.Second}
 	}
 	bad := rng.Uint64() | 1
 	c.Fails = func(task sched.TaskID, attempt int32) bool {
