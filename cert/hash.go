@@ -14,9 +14,9 @@ import (
 
 // Hash returns the SHA-256, in hexadecimal, of everything in the instance that
 // bears on scheduling: all of it but what is needed only to run it for real
-// (commands, directories, environments, images, retries, timeouts, processors).
-// The encoding that is hashed is injective: strings and lists carry their
-// length, numbers are 8 bytes.
+// (commands, directories, environments, images, retries, timeouts, processors), and
+// where a speed comes from. The encoding that is hashed is injective: strings and
+// lists carry their length, numbers are 8 bytes.
 func Hash(in *sched.Instance) string {
 	sum := sha256.New()
 	e := encoder{bufio.NewWriter(sum)}

@@ -20,7 +20,7 @@ func full() *sched.Instance {
 	cmd := &sched.Command{Argv: []string{"x"}, Shell: "y"}
 	return &sched.Instance{
 		Name: "n", Resources: []string{"cpu"},
-		Machines: []sched.Machine{{Name: "m", Speed: 1, Slots: 1, Capacity: []int64{1}, Port: 1, CPUs: []int{1}}},
+		Machines: []sched.Machine{{Name: "m", Speed: 1, SpeedAssumed: true, Slots: 1, Capacity: []int64{1}, Port: 1, CPUs: []int{1}}},
 		Jobs: []sched.Job{{
 			Name: "j", Weight: 1, Release: 1, Tenant: "t", After: []sched.JobID{1},
 			Stages: []sched.Stage{{
@@ -39,7 +39,7 @@ func full() *sched.Instance {
 }
 
 // What does not bear on scheduling, and so not on the hash.
-var unhashed = []string{"CPUs", "Run", "Workdir", "Env", "Image", "Retries", "Timeout"}
+var unhashed = []string{"SpeedAssumed", "CPUs", "Run", "Workdir", "Env", "Image", "Retries", "Timeout"}
 
 // Every field of the vocabulary changes the hash, or is listed above: a field
 // added to package sched must be added to one of the two.

@@ -49,7 +49,10 @@ type Machine struct {
 	Name string
 	// Speed is work per second: a task of size p takes p/Speed seconds.
 	Speed float64
-	Slots int
+	// SpeedAssumed: nobody has said what Speed is. It is a default, or what was learnt
+	// from earlier runs, and may be replaced by what is learnt next.
+	SpeedAssumed bool
+	Slots        int
 	// Capacity holds, per dimension of Instance.Resources, thousandths of a unit.
 	Capacity []int64
 	// Port is the rate of its source and of its sink port, in bytes per second.

@@ -147,7 +147,7 @@ func (x *expander) expandMachine(i int) {
 			x.declare(append(at, "name"), name, machineRef{len(x.in.Machines), 1, false})
 		}
 		x.in.Machines = append(x.in.Machines, sched.Machine{
-			Name: name, Speed: m.Speed, Slots: m.Slots, Capacity: capacity, Port: m.Port, CPUs: m.CPUs,
+			Name: name, Speed: m.Speed, SpeedAssumed: m.SpeedAssumed, Slots: m.Slots, Capacity: capacity, Port: m.Port, CPUs: m.CPUs,
 		})
 	}
 }

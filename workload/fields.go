@@ -47,7 +47,7 @@ func clusterValue(c *Cluster) value {
 
 var clusterFields = []field[Cluster]{
 	{"machines", true, func(c *Cluster) value {
-		return list[Machine]{to: &c.Machines, what: "machines", item: machineValue, start: Machine{Speed: 1, Slots: unsetSlots, Port: noPort}}
+		return list[Machine]{to: &c.Machines, what: "machines", item: machineValue, start: Machine{Slots: unsetSlots, Port: noPort}}
 	}},
 }
 
@@ -59,7 +59,7 @@ var machineFields = []field[Machine]{
 	{"name", true, func(m *Machine) value { return name{&m.Name} }},
 	{"count", false, func(m *Machine) value { return integer{to: &m.Count, min: 1, max: MaxMachines, unit: " machines"} }},
 	{"speed", false, func(m *Machine) value {
-		return number{to: &m.Speed, unit: plain, positive: true, absent: 1, max: maxFactor}
+		return number{to: &m.Speed, unit: plain, positive: true, absent: 1, always: !m.SpeedAssumed, max: maxFactor}
 	}},
 	{"slots", false, func(m *Machine) value {
 		return integer{to: &m.Slots, max: MaxSlots, absent: defaultSlots(m), unit: " slots"}
@@ -74,13 +74,17 @@ const unsetSlots = -1
 
 func defaultSlots(m *Machine) int { return max(1, len(m.CPUs)) }
 
-// machine fills in the one default that depends on another field.
+// machine fills in the default that depends on another field, and the one that is
+// remembered as such.
 type machine struct{ object[Machine] }
 
 func (v machine) decode(d *decoder, n *yaml.Node) {
 	v.object.decode(d, n)
 	if v.to.Slots == unsetSlots {
 		v.to.Slots = defaultSlots(v.to)
+	}
+	if v.to.Speed == 0 { // which no file can say
+		v.to.Speed, v.to.SpeedAssumed = 1, true
 	}
 }
 

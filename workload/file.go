@@ -40,13 +40,15 @@ type Cluster struct {
 // Machine is one machine, or Count equal ones named Name-0, Name-1, ... Parse fills
 // in the defaults; a Machine built in Go has what it is given.
 type Machine struct {
-	Name      string
-	Count     int     // 0: one machine named Name
-	Speed     float64 // work per second; default 1
-	Slots     int     // default: one per entry of CPUs, else 1
-	Resources []Quantity
-	Port      float64 // bytes per second; default +Inf
-	CPUs      []int   // processors of this computer, ascending
+	Name  string
+	Count int     // 0: one machine named Name
+	Speed float64 // work per second; default 1
+	// SpeedAssumed: the file leaves Speed out, which then is 1.
+	SpeedAssumed bool
+	Slots        int // default: one per entry of CPUs, else 1
+	Resources    []Quantity
+	Port         float64 // bytes per second; default +Inf
+	CPUs         []int   // processors of this computer, ascending
 }
 
 // Quantity is an amount of a named resource.

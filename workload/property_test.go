@@ -146,6 +146,12 @@ func genFile(t *rapid.T) *File {
 	machines := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,6}`), 1, 4, rapid.ID[string]).Draw(t, "machines")
 	for _, name := range machines {
 		m := Machine{Name: name, Speed: rapid.Float64Range(0.1, 100).Draw(t, "speed"), Slots: rapid.IntRange(1, 9).Draw(t, "slots"), Port: math.Inf(1)}
+		switch rapid.IntRange(0, 3).Draw(t, "speed given") {
+		case 0:
+			m.Speed, m.SpeedAssumed = 1, true
+		case 1:
+			m.Speed = 1 // as good as left out, but not the same
+		}
 		m.Count = rapid.IntRange(0, 3).Draw(t, "count")
 		m.Resources = []Quantity{{"cpu", float64(rapid.IntRange(10, 99).Draw(t, "cpu"))}, {"x/y", genMilli.Draw(t, "xy")}}
 		if rapid.Bool().Draw(t, "port") {

@@ -96,6 +96,15 @@ func (u unit) parse(text string) (x float64, bad Class) {
 	return x + 0, "" // -0 becomes 0
 }
 
+// ParseBytes reads a positive number of bytes as a file may have it: 500MB, 2GiB.
+func ParseBytes(text string) (float64, error) {
+	x, bad := bytes_.parse(text)
+	if bad != "" || x == 0 {
+		return 0, fmt.Errorf("found %q, expected %s", text, bytes_.expected)
+	}
+	return x, nil
+}
+
 // notUnit tells a number in another notation (0x10, 1_000, 1:30, a date) from one
 // with a wrong unit.
 func notUnit(digits, suffix string) Class {

@@ -77,7 +77,7 @@ func TestDesignExample(t *testing.T) {
 		Machines: []sched.Machine{
 			{Name: "fast-0", Speed: 3, Slots: 4, Capacity: []int64{8000, 32 << 30 * 1000}, Port: 1.25e9},
 			{Name: "fast-1", Speed: 3, Slots: 4, Capacity: []int64{8000, 32 << 30 * 1000}, Port: 1.25e9},
-			{Name: "slow", Speed: 1, Slots: 1, Capacity: []int64{0, 0}, Port: math.Inf(1)},
+			{Name: "slow", Speed: 1, SpeedAssumed: true, Slots: 1, Capacity: []int64{0, 0}, Port: math.Inf(1)},
 		},
 		Jobs: []sched.Job{
 			{Name: "import", Weight: 1, Stages: []sched.Stage{{Name: "fetch", Count: 1, Sizes: []size.Dist{size.Exact(3)}}}},

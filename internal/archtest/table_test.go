@@ -50,6 +50,7 @@ var table = []entry{
 	{path: "policy/policytest", level: 4, peers: []string{"sim"}, support: true},
 	{path: "report", level: 4},
 	{path: "internal/run", level: 4},
+	{path: "internal/history", level: 4},
 
 	// Faces: commands, and the checks of the whole.
 	{path: "internal/cli", level: 5},
