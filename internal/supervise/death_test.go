@@ -268,13 +268,27 @@ func TestSecondDriver(t *testing.T) {
 	r.close()
 }
 
+// freeze stops a process, and waits until it has stopped.
+func (r *trial) freeze(pid int) {
+	r.t.Helper()
+	r.ok(unix.Kill(pid, unix.SIGSTOP))
+	for {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		r.ok(err)
+		if strings.Contains(string(stat), ") T ") {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // A supervisor that does not answer is reported, not waited for.
 func TestHungSupervisor(t *testing.T) {
 	t.Parallel()
 	r := newTrial(t)
 	r.open()
 	pid := r.supervisor()
-	r.ok(unix.Kill(pid, unix.SIGSTOP))
+	r.freeze(pid)
 	first := r.c
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -288,7 +302,7 @@ func TestHungSupervisor(t *testing.T) {
 	// It may also hang at the end.
 	r.open()
 	pid = r.supervisor()
-	r.ok(unix.Kill(pid, unix.SIGSTOP))
+	r.freeze(pid)
 	r.c.wait = 100 * time.Millisecond
 	if err := r.c.Close(); err == nil || !strings.HasPrefix(err.Error(), "supervise: the supervisor does not end: ") {
 		t.Errorf("got %v", err)
