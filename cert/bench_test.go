@@ -54,15 +54,15 @@ func BenchmarkVerify(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			in, arcs, heads := layered(n)
-			c, err := NewLP(in, arcs, heads, 1)
+			c, err := New(in, LP, arcs, heads, 1)
 			if err != nil {
 				b.Fatal(err)
 			}
-			value, err := Value(c.Dual, in)
+			value, err := Value(LP, c.Dual, in)
 			if err != nil {
 				b.Fatal(err)
 			}
-			if c, err = NewLP(in, arcs, heads, value); err != nil {
+			if c, err = New(in, LP, arcs, heads, value); err != nil {
 				b.Fatal(err)
 			}
 			var text bytes.Buffer

@@ -10,11 +10,14 @@ import (
 	"github.com/fairlead-project/fairlead/sched"
 )
 
-// Value returns the bound that the multipliers prove for the instance, rounded
-// down: it checks them as Verify does and needs no claim. Cost: O(n log n + arcs)
+// Value returns the bound that the multipliers prove for the instance by the
+// relaxation, [LP] or [LPStrong], rounded down: it checks them as Verify does and needs no claim. Cost: O(n log n + arcs)
 // operations on integers of a few machine words for n stages.
-func Value(d Dual, in *sched.Instance) (float64, error) {
-	r, err := relax(in)
+func Value(relaxation string, d Dual, in *sched.Instance) (float64, error) {
+	if relaxation != LP && relaxation != LPStrong {
+		return 0, fmt.Errorf("%w: relaxation %q: expected %q or %q", ErrFormat, relaxation, LP, LPStrong)
+	}
+	r, err := relax(in, relaxation == LPStrong)
 	if err != nil {
 		return 0, err
 	}
@@ -25,11 +28,16 @@ func Value(d Dual, in *sched.Instance) (float64, error) {
 	return v.floor(), nil
 }
 
+const nano = 9 // digits of a nanosecond
+
 // value returns L of the package comment.
 func (r *relaxation) value(d Dual) (fraction, error) {
 	m, err := r.multipliers(d)
 	if err != nil {
 		return fraction{}, err
+	}
+	if r.strong {
+		return r.strongValue(m), nil
 	}
 	// byUnits[h] collects numerators over 2 V_h, late those over 1: weights
 	// times sizes, and weights times nanoseconds.
@@ -67,7 +75,6 @@ func (r *relaxation) value(d Dual) (fraction, error) {
 		before.Add(before, twice.Lsh(p, 1))
 	}
 
-	const nano = 9 // digits of a nanosecond
 	var terms []fraction
 	factor := new(big.Int).Mul(r.speeds.unit(), r.sizes.power(nano))
 	for h, num := range byUnits {

@@ -54,13 +54,13 @@ var known = map[string]struct {
 
 func TestKnownValues(t *testing.T) {
 	for name, k := range known {
-		bare, err := Value(Dual{}, k.in)
+		bare, err := Value(LP, Dual{}, k.in)
 		if err != nil || bare != roundDown(k.bare) {
 			t.Errorf("%s: without multipliers %v, %v; want %v", name, bare, err, roundDown(k.bare))
 		}
 		best := 0.0
 		ascend(k.in, func(d Dual) {
-			v, err := Value(d, k.in)
+			v, err := Value(LP, d, k.in)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -176,23 +176,56 @@ func TestValueMatchesOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := small.draw(t)
 		d := drawDual(t, in)
-		want, ok := slowValue(d, in)
-		if !ok {
-			t.Fatal("the drawn dual vector is not feasible")
-		}
-		got, err := Value(d, in)
-		if err != nil || got != roundDown(want) {
-			t.Fatalf("value %v, %v; the oracle says %v", got, err, roundDown(want))
-		}
-		v, err := Verify(rewrite(t, certify(in, d, exactly(got).String())), in)
-		if err != nil || v.LowerBound != got || v.Value != got {
-			t.Fatalf("%+v, %v; want %v", v, err, got)
-		}
-		over := exactly(math.Nextafter(got, math.Inf(1)))
-		if _, err := Verify(rewrite(t, certify(in, d, over.String())), in); !errors.Is(err, ErrClaim) {
-			t.Fatalf("a claim of one unit in the last place too much: %v", err)
+		for _, relaxation := range []string{LP, LPStrong} {
+			want, ok := slowValue(relaxation, d, in)
+			if !ok {
+				t.Fatal("the drawn dual vector is not feasible")
+			}
+			got, err := Value(relaxation, d, in)
+			if err != nil || rat(got).Cmp(want) > 0 || got < roundDown(new(big.Rat).Mul(want, loss(relaxation))) {
+				t.Fatalf("%s: value %v, %v; the oracle says %v", relaxation, got, err, roundDown(want))
+			}
+			c := certify(in, d, exactly(got).String())
+			c.Relaxation = relaxation
+			v, err := Verify(rewrite(t, c), in)
+			if err != nil || v.LowerBound != got || v.Value != got {
+				t.Fatalf("%s: %+v, %v; want %v", relaxation, v, err, got)
+			}
+			c.LowerBound = exactly(math.Nextafter(got, math.Inf(1))).String()
+			if _, err := Verify(rewrite(t, c), in); !errors.Is(err, ErrClaim) {
+				t.Fatalf("%s: a claim of one unit in the last place too much: %v", relaxation, err)
+			}
 		}
 	})
+}
+
+// loss is what the verifier may lose by rounding down, as a factor: nothing for "lp".
+func loss(relaxation string) *big.Rat {
+	if relaxation == LPStrong {
+		return new(big.Rat).Sub(big.NewRat(1, 1), new(big.Rat).SetFrac64(1, 1<<60))
+	}
+	return big.NewRat(1, 1)
+}
+
+// Where nobody waits and tasks are alike, both relaxations are the same; otherwise the
+// same multipliers prove no less by the stronger one.
+func TestStrongIsStronger(t *testing.T) {
+	more := 0
+	rapid.Check(t, func(t *rapid.T) {
+		in := small.draw(t)
+		d := drawDual(t, in)
+		weak, err := Value(LP, d, in)
+		strong, err2 := Value(LPStrong, d, in)
+		if err != nil || err2 != nil || strong < weak*(1-1e-15) {
+			t.Fatalf("lp proves %v (%v), lp-strong %v (%v)", weak, err, strong, err2)
+		}
+		if strong > weak*(1+1e-6) {
+			more++
+		}
+	})
+	if more < 100 {
+		t.Errorf("lp-strong proves more %d times only", more)
+	}
 }
 
 // No dual vector proves more than the best schedule costs.
@@ -202,12 +235,11 @@ func TestValueBelowOptimum(t *testing.T) {
 		if sched.NewIndex(in).Tasks() > 5 {
 			t.Skip("too many tasks for brute force")
 		}
-		v, err := Value(drawDual(t, in), in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if opt := optimum(in); v > opt {
-			t.Fatalf("bound %v above the optimum %v", v, opt)
+		d, opt := drawDual(t, in), optimum(in)
+		for _, relaxation := range []string{LP, LPStrong} {
+			if v, err := Value(relaxation, d, in); err != nil || v > opt {
+				t.Fatalf("%s: bound %v (%v) above the optimum %v", relaxation, v, err, opt)
+			}
 		}
 	})
 }
@@ -261,8 +293,10 @@ func TestAlterAnyNumber(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := small.draw(t)
 		d := drawDual(t, in)
-		value, _ := Value(d, in)
+		relaxation := rapid.SampledFrom([]string{LP, LPStrong}).Draw(t, "relaxation")
+		value, _ := Value(relaxation, d, in)
 		c := certify(in, d, exactly(value*rapid.SampledFrom([]float64{1, 1, 0.999, 0.5}).Draw(t, "modesty")).String())
+		c.Relaxation = relaxation
 		hash := c.InstanceSHA256
 
 		if rapid.Bool().Draw(t, "certificate") {
@@ -299,8 +333,9 @@ func TestAlterAnyNumber(t *testing.T) {
 		}
 
 		_, err := Verify(c, in)
-		if proved(c, in) != (err == nil) {
-			t.Fatalf("proved: %v; Verify says %v", !proved(c, in), err)
+		one := big.NewRat(1, 1)
+		if err == nil && !proved(c, in, one) || err != nil && proved(c, in, loss(relaxation)) {
+			t.Fatalf("proved: %v; Verify says %v", proved(c, in, one), err)
 		}
 		if err == nil {
 			accepted++
@@ -319,8 +354,9 @@ func alter(t *rapid.T, x float64) float64 {
 	}).Draw(t, "altered")
 }
 
-// proved decides independently of the package whether c's claim holds.
-func proved(c *Certificate, in *sched.Instance) bool {
+// proved decides independently of the package whether c's claim is at most a part of
+// what its multipliers prove.
+func proved(c *Certificate, in *sched.Instance, part *big.Rat) bool {
 	if in.Validate() != nil {
 		return false
 	}
@@ -333,9 +369,36 @@ func proved(c *Certificate, in *sched.Instance) bool {
 			}
 		}
 	}
-	value, ok := slowValue(c.Dual, in)
+	value, ok := slowValue(c.Relaxation, c.Dual, in)
 	claim, ok2 := new(big.Rat).SetString(c.LowerBound)
-	return ok && ok2 && claim.Cmp(value) <= 0
+	return ok && ok2 && claim.Cmp(value.Mul(value, part)) <= 0
+}
+
+// Tasks of 3 and 1 on two machines: the work is centred no earlier than at 1, and what
+// is left in the last s seconds is at most 2s up to s = 1, then s + 1: an area of 5.
+// As a whole they take 3.
+func TestStrongByHand(t *testing.T) {
+	in := single([]float64{1, 1}, job(1, nil, 3, 1), job(0, []sched.JobID{0}, 2))
+	for _, c := range []struct {
+		d          Dual
+		lp, strong float64
+	}{
+		{Dual{}, 2, 1 + 5./4},
+		{Dual{Heads: []Head{{"a/s", "1"}}}, 3, 3},
+	} {
+		lp, err := Value(LP, c.d, in)
+		strong, err2 := Value(LPStrong, c.d, in)
+		if err != nil || err2 != nil || lp != c.lp || strong != c.strong {
+			t.Errorf("%+v: lp %v (%v), lp-strong %v (%v), want %v and %v", c.d, lp, err, strong, err2, c.lp, c.strong)
+		}
+	}
+	in.Jobs[1].Weight = 1 // b cannot start before 3: its work of 2 on two machines is centred at 3.5
+	if v, err := Value(LPStrong, Dual{}, in); err != nil || v != 1+5./4+3.5+1 {
+		t.Errorf("with a successor %v (%v), want %v", v, err, 1+5./4+3.5+1)
+	}
+	if _, err := Value("magic", Dual{}, in); !errors.Is(err, ErrFormat) {
+		t.Errorf("an unknown relaxation: %v", err)
+	}
 }
 
 func example() (*sched.Instance, *Certificate) {
@@ -346,7 +409,7 @@ func example() (*sched.Instance, *Certificate) {
 		Arcs:  []Arc{{"a/s", "b/s", "1.25"}},
 		Heads: []Head{{"b/s", "0.5"}, {"c/s", "1e-1"}},
 	}
-	v, err := Value(d, in)
+	v, err := Value(LP, d, in)
 	if err != nil {
 		panic(err)
 	}
@@ -373,7 +436,7 @@ func TestCorruptAnyCharacter(t *testing.T) {
 		}
 		if _, err := Verify(got, in); err == nil {
 			accepted++
-			if !proved(got, in) {
+			if !proved(got, in, big.NewRat(1, 1)) {
 				t.Fatalf("accepted:\n%s", s)
 			}
 		}
@@ -457,7 +520,7 @@ func TestNewLPKeepsEveryBit(t *testing.T) {
 		if !finite(x) {
 			continue
 		}
-		c, err := NewLP(in, []Multiplier{{"a/s", "b/s", x}, {"a/s", "b/s", 0}}, []Multiplier{{"", "a/s", 0}}, -x)
+		c, err := New(in, LP, []Multiplier{{"a/s", "b/s", x}, {"a/s", "b/s", 0}}, []Multiplier{{"", "a/s", 0}}, -x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -471,7 +534,7 @@ func TestNewLPKeepsEveryBit(t *testing.T) {
 			t.Fatal("a zero multiplier is written")
 		}
 	}
-	c, err := NewLP(in, []Multiplier{{"b", "c", 0.1}, {"a", "c", 1}, {"b", "c", 0.2}}, nil, 1)
+	c, err := New(in, LP, []Multiplier{{"b", "c", 0.1}, {"a", "c", 1}, {"b", "c", 0.2}}, nil, 1)
 	if err != nil || len(c.Dual.Arcs) != 2 || c.Dual.Arcs[0].From != "a" {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -479,10 +542,10 @@ func TestNewLPKeepsEveryBit(t *testing.T) {
 		t.Errorf("0.1 + 0.2 is written %s", c.Dual.Arcs[1].Value)
 	}
 	for _, x := range []float64{math.NaN(), math.Inf(1)} {
-		if _, err := NewLP(in, nil, nil, x); !errors.Is(err, ErrFormat) {
+		if _, err := New(in, LP, nil, nil, x); !errors.Is(err, ErrFormat) {
 			t.Errorf("bound %v: %v", x, err)
 		}
-		if _, err := NewLP(in, nil, []Multiplier{{"", "a/s", x}}, 1); !errors.Is(err, ErrFormat) {
+		if _, err := New(in, LP, nil, []Multiplier{{"", "a/s", x}}, 1); !errors.Is(err, ErrFormat) {
 			t.Errorf("multiplier %v: %v", x, err)
 		}
 	}

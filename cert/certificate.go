@@ -16,7 +16,9 @@ const (
 	Kind       = "Certificate"
 	// LP is the relaxation (S1) to (S4) of the package comment.
 	LP = "lp"
-	// Preemptive is the class of schedules that [LP] bounds: those in which a
+	// LPStrong is (S1) with (S2+) to (S4+).
+	LPStrong = "lp-strong"
+	// Preemptive is the class of schedules that both bound: those in which a
 	// task may be interrupted and continued on another machine, hence also the
 	// non-preemptive ones.
 	Preemptive = "preemptive"
@@ -57,14 +59,14 @@ type Dual struct {
 	Heads []Head `json:"heads"`
 }
 
-// Arc is the multiplier of a precedence (S4).
+// Arc is the multiplier of a precedence, (S4) or (S4+).
 type Arc struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Value string `json:"value"`
 }
 
-// Head is the multiplier of an earliest completion (S3).
+// Head is the multiplier of an earliest completion, (S3) or (S3+).
 type Head struct {
 	Node  string `json:"node"`
 	Value string `json:"value"`
@@ -77,14 +79,14 @@ type Multiplier struct {
 	Value    float64
 }
 
-// NewLP writes down what a solver of [LP] found. It keeps every number exactly,
+// New writes down what a solver of a relaxation, [LP] or [LPStrong], found. It keeps every number exactly,
 // leaves out zeros, adds up what it is given twice, and sorts by name; it does
 // not judge: Verify does. Numbers must be finite.
-func NewLP(in *sched.Instance, arcs, heads []Multiplier, lowerBound float64) (*Certificate, error) {
+func New(in *sched.Instance, relaxation string, arcs, heads []Multiplier, lowerBound float64) (*Certificate, error) {
 	c := &Certificate{
 		APIVersion: APIVersion, Kind: Kind,
 		Instance: in.Name, InstanceSHA256: Hash(in),
-		Relaxation: LP, Class: Preemptive,
+		Relaxation: relaxation, Class: Preemptive,
 		Dual: Dual{Arcs: []Arc{}, Heads: []Head{}},
 	}
 	if !finite(lowerBound) {
@@ -141,18 +143,20 @@ func Verify(c *Certificate, in *sched.Instance) (Verified, error) {
 	for _, f := range []struct{ field, found, want string }{
 		{"apiVersion", c.APIVersion, APIVersion},
 		{"kind", c.Kind, Kind},
-		{"relaxation", c.Relaxation, LP},
 		{"class", c.Class, Preemptive},
 	} {
 		if f.found != f.want {
 			return Verified{}, fmt.Errorf("%w: %s: found %q, expected %q", ErrFormat, f.field, f.found, f.want)
 		}
 	}
+	if c.Relaxation != LP && c.Relaxation != LPStrong {
+		return Verified{}, fmt.Errorf("%w: relaxation: found %q, expected %q or %q", ErrFormat, c.Relaxation, LP, LPStrong)
+	}
 	claim, err := parseDecimal(c.LowerBound)
 	if err != nil {
 		return Verified{}, fmt.Errorf("%w: lowerBound: %w", ErrFormat, err)
 	}
-	r, err := relax(in)
+	r, err := relax(in, c.Relaxation == LPStrong)
 	if err != nil {
 		return Verified{}, err
 	}

@@ -29,11 +29,33 @@
 // Every schedule satisfies (S2) to (S4), preemptive ones too: needs, pins and
 // input only restrict it further.
 //
+// # The relaxation "lp-strong"
+//
+// It has the same nodes, arcs and weights, and uses that a task runs on one unit at a
+// time. For a node of tasks p_1 >= p_2 >= ..., t of them, with q = min(t,m), let
+//
+//	l = max( max_{h<q} (p_1 + ... + p_h)/V_h, p/mu_j )
+//	G(s) = min( p, mu_j s, min_{h<q} (V_h s + p_{h+1} + p_{h+2} + ...) )
+//	A = integral over 0 <= s <= l of p - G(s)
+//
+// l is the least time that preemptive schedules of the stage alone take (Horvath, Lam
+// and Sethi: A level algorithm for preemptive scheduling, J. ACM 24, 1977), G(s) bounds
+// the work done on it in its last s seconds, so its work is centred at least A/p
+// before its end. Heads are releases that precedence implies,
+// R_b = max(r_b, max over arcs (a,b) of R_a + l_a):
+//
+//	(S2+) sum_{j in S} p_j C_j >= min_{j in S} R_j P + P²/(2 mu) + sum_S A_j,  P = sum_S p_j
+//	(S3+) C_j >= R_j + l_j
+//	(S4+) C_b >= C_a + l_b                                              for all arcs (a,b)
+//
+// (S2+) is what work that is released at R_j takes on one machine of speed mu, and
+// then the tails A.
+//
 // # The certificate
 //
-// It holds multipliers lambda >= 0 on arcs (S4) and nu >= 0 on heads (S3), such
-// that w'_j = w_j - nu_j + sum_out lambda - sum_in lambda >= 0 at every node. Let
-// Q be the points C >= 0 that satisfy (S2). By weak duality
+// It names the relaxation and holds multipliers lambda >= 0 on arcs (S4) and nu >= 0
+// on heads (S3), such that w'_j = w_j - nu_j + sum_out lambda - sum_in lambda >= 0 at
+// every node. Let Q be the points C >= 0 that satisfy (S2). By weak duality
 //
 //	L = sum_{(a,b)} lambda_ab l_b + sum_j nu_j (r_j + l_j) + min_{C in Q} sum_j w'_j C_j
 //
@@ -42,7 +64,17 @@
 // C_j = (P_before + p_j/2)/mu + p_j/(2 mu_j) (Queyranne's polyhedron); nodes
 // with p_j = 0 contribute 0.
 //
-// Arithmetic is exact throughout: a float64 and a decimal string are both
+// For "lp-strong" the same holds with (S2+) to (S4+): R_j for r_j, and the minimum is
+// attained at C_j = M_j + A_j/p_j, where M_j is the mean of the times at which a
+// machine of speed mu works on j if it always works on the largest w'_j/p_j of what is
+// released, preemptively (Goemans: A supermodular relaxation for scheduling with
+// release dates, IPCO 1996).
+//
+// Arithmetic is exact for "lp": a float64 and a decimal string are both
 // decimal fractions, so w' and everything else but the divisions by V_h are
-// integers over a common power of ten, and the divisions are made last.
+// integers over a common power of ten, and the divisions are made last. For
+// "lp-strong" they cannot wait, since heads add up lengths of many denominators. Its
+// times are whole ticks of a clock on which releases and sizes are exact; what is not,
+// lengths, A/p and M, is rounded down, by less than one part in 2^60. L does not
+// decrease in any of them, nor in R, so what is verified is proved.
 package cert

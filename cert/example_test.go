@@ -23,7 +23,7 @@ func Example() {
 		Machines: []sched.Machine{{Name: "m", Speed: 1, Slots: 2, Port: math.Inf(1)}},
 		Jobs:     []sched.Job{job("long", 1, 2, 2), job("short", 3, 1, 1)},
 	}
-	c, err := cert.NewLP(in, nil, []cert.Multiplier{{To: "short/s", Value: 2.75}}, 5.4375)
+	c, err := cert.New(in, cert.LP, nil, []cert.Multiplier{{To: "short/s", Value: 2.75}}, 5.4375)
 	if err != nil {
 		panic(err)
 	}

@@ -137,7 +137,7 @@ func reverseTopological(nodes []slowNode) []int {
 
 // certify writes a certificate of in that claims the given decimal.
 func certify(in *sched.Instance, d Dual, claim string) *Certificate {
-	c, err := NewLP(in, nil, nil, 0)
+	c, err := New(in, LP, nil, nil, 0)
 	if err != nil {
 		panic(err)
 	}

@@ -15,6 +15,8 @@ type slowNode struct {
 	name       string
 	w, r, p, l *big.Rat // weight, release, size, length
 	mu         *big.Rat
+	tail       *big.Rat // from the middle of the work to its end
+	start      *big.Rat // of the work: 0 in "lp"
 	preds      []int
 }
 
@@ -53,6 +55,7 @@ func slowNodes(in *sched.Instance) (nodes []slowNode, mu *big.Rat) {
 			}
 		}
 		n.l.Quo(n.p, n.mu)
+		n.tail, n.start = new(big.Rat).Quo(n.l, big.NewRat(2, 1)), new(big.Rat)
 		if alone := new(big.Rat).Quo(largest, prefix(1)); alone.Cmp(n.l) > 0 {
 			n.l = alone
 		}
@@ -88,9 +91,101 @@ func slowNodes(in *sched.Instance) (nodes []slowNode, mu *big.Rat) {
 	return nodes, prefix(len(units))
 }
 
+// strengthen replaces what the relaxation "lp-strong" has more of: lengths, tails and
+// releases, by their definitions. It returns the same nodes.
+func strengthen(nodes []slowNode, in *sched.Instance) []slowNode {
+	x := sched.NewIndex(in)
+	var speeds []float64
+	for _, m := range in.Machines {
+		for range m.Slots {
+			speeds = append(speeds, m.Speed)
+		}
+	}
+	slices.Sort(speeds)
+	slices.Reverse(speeds)
+	for j := range nodes {
+		n := &nodes[j]
+		if n.p.Sign() == 0 {
+			continue
+		}
+		s := -1
+		for k := range x.Stages() {
+			if x.StageName(sched.StageID(k)) == n.name {
+				s = k
+			}
+		}
+		st := x.Stage(sched.StageID(s))
+		var tasks []float64
+		for k := range st.Count {
+			tasks = append(tasks, float64(st.Size(k).(size.Exact)))
+		}
+		slices.Sort(tasks)
+		slices.Reverse(tasks)
+		// In the last s seconds the k largest tasks can do V_k s, the others all of
+		// theirs; together no more than V_q s.
+		type line struct{ slope, rest *big.Rat }
+		lines := []line{{new(big.Rat), n.p}}
+		for k := range min(len(tasks), len(speeds)) {
+			top := lines[k]
+			lines = append(lines, line{
+				new(big.Rat).Add(top.slope, rat(speeds[k])),
+				new(big.Rat).Sub(top.rest, rat(tasks[k])),
+			})
+		}
+		lines[len(lines)-1].rest = new(big.Rat)
+		n.l = new(big.Rat)
+		for _, l := range lines[1:] {
+			if t := new(big.Rat).Quo(new(big.Rat).Sub(n.p, l.rest), l.slope); t.Cmp(n.l) > 0 {
+				n.l = t
+			}
+		}
+		missing := func(t *big.Rat) *big.Rat {
+			least := n.p
+			for _, l := range lines {
+				if w := new(big.Rat).Mul(l.slope, t); w.Add(w, l.rest).Cmp(least) < 0 {
+					least = w
+				}
+			}
+			return new(big.Rat).Sub(n.p, least)
+		}
+		at := []*big.Rat{new(big.Rat), n.l} // and where lines meet; linear in between
+		for a := range lines {
+			for b := range a {
+				t := new(big.Rat).Quo(new(big.Rat).Sub(lines[b].rest, lines[a].rest), new(big.Rat).Sub(lines[a].slope, lines[b].slope))
+				if t.Sign() > 0 && t.Cmp(n.l) < 0 {
+					at = append(at, t)
+				}
+			}
+		}
+		slices.SortFunc(at, (*big.Rat).Cmp)
+		area := new(big.Rat)
+		for i := 1; i < len(at); i++ {
+			sum := new(big.Rat).Add(missing(at[i-1]), missing(at[i]))
+			area.Add(area, sum.Mul(sum, new(big.Rat).Sub(at[i], at[i-1])))
+		}
+		n.tail = area.Quo(area, new(big.Rat).Add(n.p, n.p))
+	}
+	for range nodes { // until no head moves
+		for j := range nodes {
+			for _, a := range nodes[j].preds {
+				if end := new(big.Rat).Add(nodes[a].r, nodes[a].l); end.Cmp(nodes[j].r) > 0 {
+					nodes[j].r = end
+				}
+			}
+		}
+	}
+	for j := range nodes {
+		nodes[j].start = nodes[j].r
+	}
+	return nodes
+}
+
 // slowValue returns what d proves for in; ok is false if that is nothing.
-func slowValue(d Dual, in *sched.Instance) (value *big.Rat, ok bool) {
+func slowValue(relaxation string, d Dual, in *sched.Instance) (value *big.Rat, ok bool) {
 	nodes, mu := slowNodes(in)
+	if relaxation == LPStrong {
+		nodes = strengthen(nodes, in)
+	}
 	find := func(name string) int {
 		return slices.IndexFunc(nodes, func(n slowNode) bool { return n.name == name })
 	}
@@ -134,8 +229,8 @@ func slowValue(d Dual, in *sched.Instance) (value *big.Rat, ok bool) {
 	return value.Add(value, slowMinimum(nodes, left, mu)), true
 }
 
-// slowMinimum returns the minimum of w.C over C >= 0 with (S2): the best of the
-// greedy points C_j = (f(before and j) - f(before))/p_j of all n! orders, by
+// slowMinimum returns the minimum of w.C over C >= 0 with (S2) or (S2+): the best of
+// the greedy points C_j = (f(before and j) - f(before))/p_j of all n! orders, by
 // dynamic programming over the set that comes first.
 func slowMinimum(nodes []slowNode, w []*big.Rat, mu *big.Rat) *big.Rat {
 	var sized []int
@@ -144,20 +239,27 @@ func slowMinimum(nodes []slowNode, w []*big.Rat, mu *big.Rat) *big.Rat {
 			sized = append(sized, j)
 		}
 	}
+	slices.SortStableFunc(sized, func(a, b int) int { return nodes[a].start.Cmp(nodes[b].start) })
 	half := big.NewRat(1, 2)
 	sets := 1 << len(sized)
 	f, best := make([]*big.Rat, sets), make([]*big.Rat, sets)
 	for set := range sets {
-		total, own := new(big.Rat), new(big.Rat)
+		// First come, first served: the integral of time over the work of the set is the
+		// same for every order that does not idle.
+		f[set] = new(big.Rat)
+		now := new(big.Rat)
 		for i, j := range sized {
 			if set>>i&1 == 1 {
-				total.Add(total, nodes[j].p)
-				sq := new(big.Rat).Mul(nodes[j].p, nodes[j].p)
-				own.Add(own, sq.Quo(sq, nodes[j].mu))
+				n := &nodes[j]
+				if now.Cmp(n.start) < 0 {
+					now = n.start
+				}
+				long := new(big.Rat).Quo(n.p, mu)
+				middle := new(big.Rat).Add(now, new(big.Rat).Mul(long, half))
+				f[set].Add(f[set], middle.Add(middle, n.tail).Mul(middle, n.p))
+				now = long.Add(long, now)
 			}
 		}
-		total.Mul(total, total).Quo(total, mu)
-		f[set] = total.Add(total, own).Mul(total, half)
 		for i, j := range sized {
 			if before := set &^ (1 << i); before != set {
 				c := new(big.Rat).Sub(f[set], f[before])

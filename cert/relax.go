@@ -22,6 +22,7 @@ type relaxation struct {
 	units    int          // m, the number of slots
 
 	sizes, speeds scale
+	strong        bool // "lp-strong"
 }
 
 type node struct {
@@ -31,6 +32,9 @@ type node struct {
 	units         int      // min(t_j, m), 0 for a sink
 	work, longest *big.Int // p_j and p_j1, nil for a sink
 	preds         []int32  // tails of the arcs into it, ascending
+
+	// Of "lp-strong", in units of its clock: h_j, A_j/p_j and r_j with heads.
+	length, tail, start *big.Int
 }
 
 // speedClass is the machines up to and including one, in order of speed.
@@ -42,11 +46,11 @@ type speedClass struct {
 
 // relax builds the relaxation of in; the error wraps ErrUnsupported if in has
 // none, sched.ErrInstance if in makes no sense.
-func relax(in *sched.Instance) (*relaxation, error) {
+func relax(in *sched.Instance, strong bool) (*relaxation, error) {
 	if err := in.Validate(); err != nil {
 		return nil, err
 	}
-	r := &relaxation{index: map[string]int32{}}
+	r := &relaxation{index: map[string]int32{}, strong: strong}
 	if err := r.addMachines(in); err != nil {
 		return nil, err
 	}
@@ -70,6 +74,9 @@ func relax(in *sched.Instance) (*relaxation, error) {
 		for _, b := range starts[j] {
 			r.nodes[b].preds = before
 		}
+	}
+	if strong {
+		r.heads()
 	}
 	return r, nil
 }
@@ -154,6 +161,9 @@ func (r *relaxation) addJob(job *sched.Job) (end int32, starts []int32, err erro
 		st := &job.Stages[s]
 		n := node{name: job.Name + "/" + st.Name, release: job.Release, units: min(st.Count, r.units)}
 		n.work, n.longest = r.stageSizes(st)
+		if r.strong {
+			r.spread(&n, st)
+		}
 		for _, a := range st.After {
 			last[a] = false
 			n.preds = append(n.preds, base+int32(a))

@@ -33,6 +33,33 @@
 // takes p_j/(2μ_j) more on average. Pins, needs and input only shrink the set of
 // schedules, so the relaxation ignores them and stays valid.
 //
+// # The relaxation lp-strong
+//
+// More holds for every schedule, preemptive ones included. The tasks of a stage are
+// worked on by one unit each, so the h largest get a speed of at most v_1+…+v_h: with
+// q_j = min(t_j, m), a stage takes at least
+//
+//	h_j = max( max_{h<q_j} (p_j1+…+p_jh)/(v_1+…+v_h), p_j/μ_j ),
+//
+// the time that preemptive schedules of the stage alone need (E. Horvath, S. Lam and
+// R. Sethi, J. ACM 24, 1977), and in the last s seconds before its end at most
+//
+//	G_j(s) = min( p_j, μ_j s, min_{h<q_j} ((v_1+…+v_h) s + p_j,h+1 + p_j,h+2 + …) )
+//
+// of its work is done; so the middle of its work is at least A_j/p_j before its end,
+// A_j = ∫ (p_j − G_j(s)) ds over [0, h_j]. No stage starts before its head,
+// r̂_j = max(r_j, max_{(i,j)} r̂_i + h_i). On one machine of speed μ the work of S then
+// takes from r̂(S) = min_{j∈S} r̂_j on, at the earliest. With these h_j:
+//
+//	(S2+)  Σ_{j∈S} p_j C_j ≥ r̂(S) P(S) + P(S)²/(2μ) + Σ_S A_j   for every set S of stages
+//	(S3+)  C_j ≥ r̂_j + h_j
+//	(S4+)  C_k ≥ C_j + h_k                                      for arcs (j, k)
+//
+// All three are at least as strong as their counterparts, so what is proved about
+// solutions of those holds for solutions of these. Heads are for sizes that are known:
+// of random sizes and their means, (S2+) need not hold even on average, since a policy
+// may choose what to do next by what it has seen.
+//
 // # What is guaranteed
 //
 // Let σ be the order of C, any solution of (S2)–(S4). List placement gives every

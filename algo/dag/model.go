@@ -16,7 +16,7 @@ const (
 	maxModelStages = 2000
 )
 
-// Model writes the relaxation as a linear program, for others to solve. Up to 12
+// Model writes (S1)–(S4), also if r is the stronger relaxation, as a linear program, for others to solve. Up to 12
 // stages of positive size it has every row of (S2), so that its optimum is that of
 // the relaxation. Above, it has the rows with positive multipliers in the proof of
 // Lower, so that its optimum is at least Lower, and at most Primal since rows are
@@ -24,6 +24,9 @@ const (
 // which keeps their numbers in the range of the others. An error means that there
 // are too many stages.
 func (r *Relaxation) Model() (*lp.Model, error) {
+	if r.weak != nil {
+		return r.weak.Model()
+	}
 	if n := len(r.Order); n > maxModelStages {
 		return nil, fmt.Errorf("dag: the relaxation of %d stages is too large to be written out; the limit is %d", n, maxModelStages)
 	}

@@ -24,9 +24,9 @@ type example struct {
 		Weight, Release string
 		After           []sched.JobID
 	}
-	LP, Optimum, Cost string
-	Order             []int32
-	Completion        []string
+	LP, Strong, Optimum, Cost string
+	Order                     []int32
+	Completion                []string
 }
 
 func number(t *testing.T, s string) *big.Rat {

@@ -7,13 +7,15 @@ import (
 	"github.com/fairlead-project/fairlead/sched"
 )
 
-// Relaxation is a bracket of the optimum of (S1)–(S4), in the embedded Result: C,
+// Relaxation is a bracket of the optimum of (S1)–(S4) or of the stronger (S1) with
+// (S2+)–(S4+), in the embedded Result: C,
 // Head, Reduced and Order go by Nodes of the problem, Arc by its Arcs. Lower is a
 // lower bound on the total weighted completion time of every schedule.
 type Relaxation struct {
 	*queyranne.Result
-	p  *Problem
-	lp *queyranne.Problem
+	p    *Problem
+	lp   *queyranne.Problem
+	weak *Relaxation // (S1)–(S4), where this is (S2+)–(S4+)
 }
 
 // Relax brackets the optimum of the relaxation. Whatever its Status, Lower and C
@@ -22,12 +24,14 @@ func (p *Problem) Relax(o queyranne.Options) (*Relaxation, error) {
 	n := len(p.Nodes)
 	lp := &queyranne.Problem{
 		Mu: p.mu(), Arcs: p.Arcs,
-		Size: make([]float64, n), Rate: make([]float64, n), Lo: make([]float64, n),
+		Size: make([]float64, n), Tail: make([]float64, n), Lo: make([]float64, n),
 		Lag: make([]float64, n), Weight: make([]float64, n),
 	}
 	for j, node := range p.Nodes {
 		lp.Size[j], lp.Weight[j] = node.Size, node.Weight
-		lp.Rate[j] = p.v[min(node.Tasks, len(p.Units))]
+		if node.Size > 0 {
+			lp.Tail[j] = node.Size / (2 * p.v[min(node.Tasks, len(p.Units))])
+		}
 		lp.Lag[j] = p.head(node)
 		lp.Lo[j] = node.Release.Seconds() + lp.Lag[j]
 	}
@@ -35,7 +39,7 @@ func (p *Problem) Relax(o queyranne.Options) (*Relaxation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dag: relaxation: %w", err)
 	}
-	return &Relaxation{r, p, lp}, nil
+	return &Relaxation{Result: r, p: p, lp: lp}, nil
 }
 
 // head returns h_j = max(p_j/μ_j, p_j1/v_1).

@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected outputs of the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fairlead": main})
+	testscript.Main(m, map[string]func(){"fairlead": main, "hog": hog})
 }
 
 func TestScripts(t *testing.T) {

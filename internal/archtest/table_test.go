@@ -50,7 +50,7 @@ var table = []entry{
 	{path: "policy/policytest", level: 4, peers: []string{"sim"}, support: true},
 	{path: "report", level: 4},
 	{path: "internal/supervise", level: 4},
-	{path: "internal/run", level: 4},
+	{path: "internal/run", level: 4, peers: []string{"internal/supervise"}},
 	{path: "internal/history", level: 4},
 
 	// Faces: commands, and the checks of the whole.

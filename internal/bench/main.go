@@ -5,6 +5,7 @@
 // missed if no run does, which makes the command fail.
 //
 //	go run ./internal/bench > docs/benchmarks.md
+//	go run ./internal/bench -overhead            only the cost of running tasks
 package main
 
 import (
@@ -22,19 +23,23 @@ type bench struct {
 	dir      string // of the workloads
 	fairlead string // the command
 	runs     int
-	load     float64 // average before anything ran
-	claims   []claim
-	tables   []table
+
+	onlyOverhead bool
+
+	load   float64 // average before anything ran
+	claims []claim
+	tables []table
 }
 
 func main() {
 	runs := flag.Int("runs", 3, "measure everything that has a target this often")
+	only := flag.Bool("overhead", false, "measure only what running tasks costs, beside make")
 	flag.Parse()
 	if *runs < 1 || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	b := &bench{runs: *runs}
+	b := &bench{runs: *runs, onlyOverhead: *only}
 	bad, err := b.run(os.Stdout)
 	switch {
 	case err != nil:
@@ -69,12 +74,18 @@ func (b *bench) run(w io.Writer) (bad int, err error) {
 	if err := build.Run(); err != nil {
 		return 0, fmt.Errorf("%w: run it in the root of the repository", err)
 	}
+	if b.onlyOverhead {
+		if err := b.overhead(); err != nil {
+			return 0, err
+		}
+		return b.write(w)
+	}
 	for i := range inputs {
 		if err := b.generate(&inputs[i]); err != nil {
 			return 0, err
 		}
 	}
-	for _, part := range []func() error{b.simulations, b.atTheLimits, b.endToEnd} {
+	for _, part := range []func() error{b.simulations, b.atTheLimits, b.endToEnd, b.overhead} {
 		if err := part(); err != nil {
 			return 0, err
 		}

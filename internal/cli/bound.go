@@ -29,7 +29,7 @@ const looseTolerance = 1e-4
 
 func (s *solveFlags) addTo(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.tolerance, "tolerance", defaultTolerance, "relative `gap` at which to stop solving")
-	flags.IntVar(&s.iterations, "iterations", 0, "stop solving after `N` iterations (default by size)")
+	flags.IntVar(&s.iterations, "iterations", 0, "stop each solve after `N` iterations (default by size)")
 }
 
 func (s *solveFlags) validate() error {
@@ -45,23 +45,34 @@ func (s *solveFlags) validate() error {
 // bound is a solved relaxation.
 type bound struct {
 	*dag.Relaxation
+	method  string // its name in a certificate
 	problem *dag.Problem
 	seconds float64
 }
 
-// relax brackets the least total weighted completion time for sizes z.
+// relax brackets the least total weighted completion time for sizes z by the best
+// method there is.
 func (e *env) relax(x *sched.Index, z *sched.Sizes, s solveFlags) (*bound, error) {
+	return e.relaxBy(cert.LPStrong, x, z, s)
+}
+
+// relaxBy does the same by the given method.
+func (e *env) relaxBy(method string, x *sched.Index, z *sched.Sizes, s solveFlags) (*bound, error) {
 	began := time.Now()
 	p, err := dag.NewProblem(x, z, nil)
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
 	defer e.newBar("proving a bound", 0).stop()
-	r, err := p.Relax(queyranne.Options{Tolerance: s.tolerance, MaxIterations: s.iterations, Stop: e.stopped})
+	solve := p.RelaxStrong
+	if method == cert.LP {
+		solve = p.Relax
+	}
+	r, err := solve(queyranne.Options{Tolerance: s.tolerance, MaxIterations: s.iterations, Stop: e.stopped})
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
-	return &bound{r, p, time.Since(began).Seconds()}, nil
+	return &bound{r, method, p, time.Since(began).Seconds()}, nil
 }
 
 // hindsight returns the lower bound for realised sizes, NaN if there is none.
@@ -87,7 +98,7 @@ func (b *bound) certificate(in *sched.Instance) (*cert.Certificate, error) {
 			heads = append(heads, cert.Multiplier{To: b.problem.Name(int32(j)), Value: v})
 		}
 	}
-	return cert.NewLP(in, arcs, heads, b.Lower)
+	return cert.New(in, b.method, arcs, heads, b.Lower)
 }
 
 // writeCertificate writes the proof of b for in to a file.
@@ -98,6 +109,11 @@ func (e *env) writeCertificate(path string, b *bound, in *sched.Instance) error 
 	}
 	return e.writeTo(path, c.Write)
 }
+
+// errRandomHeads refuses the stronger relaxation where it is no bound: that a stage
+// starts after others holds for their mean sizes only on average, and a policy may
+// make use of what it sees meanwhile.
+var errRandomHeads = errors.New("has random sizes, for which lp-strong is not a lower bound: use --method lp")
 
 // errRandomSizes refuses the mean-size relaxation where it is no bound.
 var errRandomSizes = errors.New("has random sizes and there is more than one slot, where the relaxation on mean sizes is not a lower bound: " +

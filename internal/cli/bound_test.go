@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +64,58 @@ jobs: [{name: a, stages: [{name: s, size: 3}]}]
 				}
 			}
 		})
+	}
+}
+
+// TestBoundsAreProvedAtEveryMoment does the same on random workloads whose numbers are
+// no round ones, by both methods and after any number of iterations.
+func TestBoundsAreProvedAtEveryMoment(t *testing.T) {
+	rng := rand.New(rand.NewPCG(61, 62))
+	stronger := 0
+	for trial := range 40 {
+		var b strings.Builder
+		b.WriteString(preamble + "\ncluster: {machines: [{name: fast, speed: 1.7, slots: 2}, {name: slow, count: 2, speed: 0.3}]}\njobs:\n")
+		for j := range 2 + rng.IntN(8) {
+			fmt.Fprintf(&b, "- {name: j%d, weight: %.3f, release: %.9f, ", j, rng.ExpFloat64(), float64(rng.IntN(2))*10*rng.Float64())
+			if j > 0 && rng.IntN(2) == 0 {
+				fmt.Fprintf(&b, "after: [j%d], ", rng.IntN(j))
+			}
+			b.WriteString("stages: [")
+			for s := range 1 + rng.IntN(3) {
+				fmt.Fprintf(&b, "{name: s%d, sizes: [", s)
+				for range 1 + rng.IntN(7) {
+					fmt.Fprintf(&b, "%.6f,", rng.ExpFloat64())
+				}
+				b.WriteString("]")
+				if s > 0 && rng.IntN(2) == 0 {
+					fmt.Fprintf(&b, ", after: [s%d]", s-1)
+				}
+				b.WriteString("},")
+			}
+			b.WriteString("]}\n")
+		}
+		path := file(t, "w.yaml", b.String())
+		certificate := filepath.Join(t.TempDir(), "c.json")
+		for _, iterations := range []string{"1", fmt.Sprint(2 + rng.IntN(100)), "0"} {
+			var bounds []float64
+			for _, method := range []string{cert.LP, cert.LPStrong} {
+				o := decode[boundResult](t, succeed(t, "bound", path, "--method", method, "--certificate", certificate, "--iterations", iterations, "-o", "json"))
+				v := decode[verifyResult](t, succeed(t, "verify", certificate, path, "-o", "json"))
+				if o.Method != method || !v.Valid || *v.LowerBound != o.LowerBound || o.Upper < o.LowerBound {
+					t.Errorf("trial %d, %s, %s iterations: bound %+v, verified %+v", trial, method, iterations, o, v)
+				}
+				bounds = append(bounds, o.LowerBound)
+			}
+			if bounds[1] < bounds[0] {
+				t.Errorf("trial %d: lp proves %v, lp-strong %v", trial, bounds[0], bounds[1])
+			}
+			if bounds[1] > bounds[0]*1.001 {
+				stronger++
+			}
+		}
+	}
+	if stronger < 40 {
+		t.Errorf("lp-strong proves more in %d of 120 cases only", stronger)
 	}
 }
 

@@ -25,6 +25,7 @@ type env struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	policies       *policy.Registry
+	data           string // --data
 
 	inputs []os.FileInfo // what has been read, so that it is not overwritten
 	piped  bool          // standard input has been read
@@ -102,9 +103,10 @@ speeds, and certifies how far from optimal the result can be at most.` +
 	root.SetErr(e.stderr)
 	root.SetFlagErrorFunc(badFlag)
 	root.SetVersionTemplate("fairlead {{.Version}}\n")
+	root.PersistentFlags().StringVar(&e.data, "data", "", "`directory` of the history (default fairlead in the XDG data home)")
 	root.AddCommand(
 		newRun(e), newPlan(e), newSimulate(e), newBound(e), newVerify(e),
-		newPolicies(e), newInit(e), newConvert(e), newMan(e), newVersion(e),
+		newHistory(e), newReport(e), newPolicies(e), newInit(e), newConvert(e), newMan(e), newVersion(e), newSupervise(),
 	)
 	return root
 }

@@ -24,7 +24,7 @@ func fairlead(t *testing.T, ctx context.Context, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	e := &env{
 		ctx: ctx, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
-		getenv: func(string) string { return "" }, policies: all.Registry(),
+		getenv: testEnv(t), policies: all.Registry(),
 	}
 	code := execute(e, args)
 	return outcome{code, stdout.String(), stderr.String()}

@@ -49,11 +49,14 @@ func newBound(e *env) *cobra.Command {
 completion time of every schedule, preemptive ones included. The bound is valid
 however early the solve ends; Ctrl-C ends it with the best bound so far.
 
+The relaxation lp-strong knows when the predecessors of a stage can be done at the
+earliest, and how its tasks fit on the machines; lp does not, but is solved faster.
+
 On a single slot, random sizes count with their means: the bound is then on the
 expected cost of every non-preemptive policy.
 
 --certificate writes the proof, which fairlead verify checks independently.
---write-lp writes the relaxation in CPLEX LP format for a solver of your own.
+--write-lp writes the relaxation lp in CPLEX LP format for a solver of your own.
 Given - as the file, either is all that is printed.` + exits(exitUsage, exitInterrupted),
 		Example: `  fairlead bound jobs.yaml --certificate proof.json
   fairlead verify proof.json jobs.yaml`,
@@ -63,17 +66,18 @@ Given - as the file, either is all that is printed.` + exits(exitUsage, exitInte
 	o.out.addTo(cmd)
 	f := cmd.Flags()
 	o.given.addTo(f)
-	f.StringVar(&o.method, "method", cert.LP, "`relaxation` to solve: lp")
-	completes(cmd, "method", cert.LP)
+	o.given.addHistoryTo(f)
+	f.StringVar(&o.method, "method", "", "`relaxation` to solve: lp or lp-strong (default lp-strong; lp for random sizes)")
+	completes(cmd, "method", cert.LP, cert.LPStrong)
 	f.StringVar(&o.certificate, "certificate", "", "write a certificate to this `file`")
-	f.StringVar(&o.lp, "write-lp", "", "write the relaxation to this `file` in CPLEX LP format")
+	f.StringVar(&o.lp, "write-lp", "", "write the relaxation lp to this `file` in CPLEX LP format")
 	o.solve.addTo(f)
 	return cmd
 }
 
 func (e *env) bound(path string, o boundOptions) error {
-	if o.method != cert.LP {
-		return usage("--method %s: expected lp", o.method)
+	if o.method != "" && o.method != cert.LP && o.method != cert.LPStrong {
+		return usage("--method %s: expected lp or lp-strong", o.method)
 	}
 	if err := o.solve.validate(); err != nil {
 		return err
@@ -89,10 +93,19 @@ func (e *env) bound(path string, o boundOptions) error {
 	switch {
 	case random != "" && slots(in) > 1:
 		return usage("%s: stage %s %w", nameOf(path), random, errRandomSizes)
+	case random != "" && o.method == cert.LPStrong:
+		return usage("%s: stage %s %w", nameOf(path), random, errRandomHeads)
 	case random != "" && o.certificate != "":
 		return usage("%s: stage %s has random sizes: a certificate needs exact ones", nameOf(path), random)
 	}
-	b, err := e.relax(x, z, o.solve)
+	switch {
+	case o.method != "":
+	case random != "":
+		o.method = cert.LP
+	default:
+		o.method = cert.LPStrong
+	}
+	b, err := e.relaxBy(o.method, x, z, o.solve)
 	if err != nil {
 		return err
 	}
@@ -103,6 +116,9 @@ func (e *env) bound(path string, o boundOptions) error {
 		}
 		if err := e.writeTo(o.lp, m.Write); err != nil {
 			return err
+		}
+		if o.method != cert.LP {
+			e.say("--write-lp writes the relaxation lp, whose bound is at most that of %s", o.method)
 		}
 	}
 	if o.certificate != "" {
@@ -123,7 +139,7 @@ func (e *env) bound(path string, o boundOptions) error {
 
 func (e *env) printBound(b *bound, random string, o boundOptions) error {
 	r := boundResult{
-		header: header{apiVersion, "Bound"}, LowerBound: b.Lower, Method: o.method, Class: cert.Preemptive,
+		header: header{apiVersion, "Bound"}, LowerBound: b.Lower, Method: b.method, Class: cert.Preemptive,
 		Converged: b.Status == queyranne.Optimal, Gap: b.Gap, Seconds: b.seconds,
 		Upper: b.Primal, Iterations: b.Iterations,
 	}

@@ -3,17 +3,11 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"os"
+	"fmt"
+	"math"
+	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/fairlead-project/fairlead/cert"
-	"github.com/fairlead-project/fairlead/engine"
-	"github.com/fairlead-project/fairlead/internal/run"
-	"github.com/fairlead-project/fairlead/policy"
-	"github.com/fairlead-project/fairlead/sched"
-	"github.com/fairlead-project/fairlead/sim"
 )
 
 type runOptions struct {
@@ -25,28 +19,59 @@ type runOptions struct {
 	failFast  bool
 	dryRun    bool
 	dir       string
+	resume    bool
+	noHistory bool
+	backoff   time.Duration
+	files     exports
 }
+
+const (
+	defaultBackoff = time.Second
+	maxBackoff     = 5 * time.Minute
+)
 
 func newRun(e *env) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:   "run FILE",
+		Use:   "run [FILE]",
 		Short: "Run a workload here, for real",
 		Long: `Run the tasks of a workload as processes on this computer, in the order and on the
 machines that the policy chooses, and print what it cost, how far from optimal
 that can be at most, and what first-in-first-out would have cost.
 
-A failed task fails its job; other jobs go on, and jobs after it are not run.
-Ctrl-C (or SIGTERM) ends all that was started. Outputs of the tasks and the event
-log are kept in the run's directory, which is printed at the end.` + exits(exitFailed, exitUsage, exitInterrupted),
+How long tasks take, and how much memory, is remembered: stages without a size take
+it from earlier runs, as do machines without a speed (fairlead history shows it).
+Without sizes a run is blind, and follows a policy that needs none.
+
+A failed task is repeated as often as its stage's retries say, after a pause that
+doubles; then its job fails. Other jobs go on, jobs after it are not run. Ctrl-C (or
+SIGTERM) ends all that was started.
+
+A small process beside this one watches the tasks and puts down how each one ended.
+However a run is cut short, even by kill -9, --resume goes on with it: what runs is
+watched again, what has finished is not repeated. Outputs of the tasks and the event
+log are in the run's directory, which is printed at the end; fairlead report shows it.` +
+			exits(exitFailed, exitUsage, exitNotFound, exitInterrupted),
 		Example: `  fairlead run jobs.yaml
   fairlead run jobs.yaml -j 8 --keep-going
-  fairlead run jobs.yaml --dry-run`,
-		Args: exactly("FILE"),
+  fairlead run jobs.yaml --dry-run
+  fairlead run --resume`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.resume && len(args) == 0 {
+				return nil
+			}
+			return exactly("FILE")(cmd, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return e.run("", o)
+			}
 			if o.dryRun {
 				return e.plan(args[0], planOptions{
-					given: o.given, out: o.out, policy: cmp.Or(o.policy, "spc"), seed: o.seed, solve: solveFlags{tolerance: defaultTolerance},
+					given: o.given, out: o.out, policy: cmp.Or(o.policy, sizedPolicy), seed: o.seed, solve: solveFlags{tolerance: defaultTolerance},
 				})
 			}
 			return e.run(args[0], o)
@@ -55,67 +80,59 @@ log are kept in the run's directory, which is printed at the end.` + exits(exitF
 	o.out.addTo(cmd)
 	f := cmd.Flags()
 	o.given.addTo(f)
-	f.StringVar(&o.policy, "policy", "", "`policy` to follow (default spc where all sizes are known, else fifo)")
+	f.StringVar(&o.policy, "policy", "", "`policy` to follow (default "+sizedPolicy+" where all sizes are known, else "+blindPolicy+")")
 	completes(cmd, "policy", e.policyNames()...)
 	f.Uint64Var(&o.seed, "seed", 0, "`seed` of random policies")
 	f.BoolVar(&o.keepGoing, "keep-going", false, "after a failed task go on with all of its job that does not depend on it")
 	f.BoolVar(&o.failFast, "fail-fast", false, "stop everything at the first failed task")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only show the plan, as fairlead plan does")
 	f.StringVar(&o.dir, "dir", "", "`directory` for outputs and the event log (default a new one in the state home)")
+	f.BoolVar(&o.resume, "resume", false, "go on with the run in --dir or, without it, with the latest one that was cut short")
+	f.BoolVar(&o.noHistory, "no-history", false, "take nothing from earlier runs (this one is remembered all the same)")
+	f.DurationVar(&o.backoff, "backoff", defaultBackoff, "`pause` before a failed task is repeated; it doubles each time, up to 5m, give or take a half")
+	o.files.addTo(f)
 	cmd.MarkFlagsMutuallyExclusive("keep-going", "fail-fast")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "dir")
+	for _, other := range []string{"dry-run", "policy", "seed", "keep-going", "fail-fast", "slots", "assume", "memory", "backoff", "no-history"} {
+		cmd.MarkFlagsMutuallyExclusive("resume", other) // it goes on as it began
+	}
 	return cmd
 }
 
+func (o *runOptions) validate() error {
+	if o.backoff < 0 {
+		return usage("--backoff %v: expected a duration of at least 0", o.backoff)
+	}
+	return o.files.validate()
+}
+
 func (e *env) run(path string, o runOptions) error {
-	in, err := e.load(path, o.given)
+	prepare := e.begin
+	if o.resume {
+		prepare = e.resume
+	}
+	s, err := prepare(path, o)
 	if err != nil {
 		return err
 	}
-	x := sched.NewIndex(in)
-	missing := sim.Unsized(x)
-	if o.policy == "" {
-		o.policy = "spc"
-		if missing != nil {
-			o.policy = "fifo"
-			e.say("%s has no size (%d such stages): running under fifo, which needs none", missing[0], len(missing))
-		}
+	defer s.close()
+	if !s.resumed {
+		s.hint()
 	}
-	entry, p, err := e.parsePolicy(o.policy)
-	if err != nil {
-		return err
-	}
-	if missing != nil && entry.Knowledge.Sizes != policy.SizesUnknown {
-		return usage("%s: %s has no size (%d such stages), and %s needs one of every stage; give them a `size`, or use --policy fifo",
-			nameOf(path), missing[0], len(missing), entry.Full())
-	}
-	dir, err := e.runDir(o.dir, in.Name)
-	if err != nil {
-		return fail(exitUsage, err)
-	}
-	watch := e.watchRun(x, o)
-	e.guarded.Store(true)
-	r, err := run.Run(e.ctx, run.Config{
-		Instance: in, Policy: p, Knowledge: entry.Knowledge, Seed: o.seed, Estimates: sim.MeansWhereKnown(x),
-		BaseDir: dirOf(path), Dir: dir, KeepGoing: o.keepGoing, FailFast: o.failFast,
-		Header: engine.LogHeader{
-			Workload: in.Name, SHA256: cert.Hash(in), Policy: o.policy, Seed: o.seed, KeepGoing: o.keepGoing,
-			Sizes: entry.Knowledge.Sizes.String(), Arrivals: entry.Knowledge.Arrivals.String(),
-		},
-		Progress: watch.progress(),
-	})
-	e.guarded.Store(false)
+	predicted := s.predict()
+	o.policy, o.seed = s.spec, s.seed
+	watch := e.watchRun(s.x, o)
+	r, err := s.carryOut(watch.progress())
 	watch.stop()
 	if r == nil {
-		if o.dir == "" {
-			os.Remove(dir) // ours, and nothing is in it
-		}
-		return usage("%s: %w", nameOf(path), err)
+		return s.notBegun(err)
 	}
-	result := e.observed(x, o, r)
-	result.Dir = dir
+	result := s.observed(r, predicted)
 	e.reportFailures(r, &result)
-	if perr := o.out.print(e.stdout, result, func(w *bytes.Buffer) { runTable(w, x, r, &result) }); perr != nil {
+	if perr := o.out.print(e.stdout, result, func(w *bytes.Buffer) { runTable(w, s.x, r, &result) }); perr != nil {
+		return perr
+	}
+	if perr := s.export(o); perr != nil {
 		return perr
 	}
 	switch {
@@ -126,11 +143,35 @@ func (e *env) run(path string, o runOptions) error {
 		if r.OutOfReach {
 			ended += ", unless it left its task's process group"
 		}
-		return fail(exitInterrupted, errors.New(ended))
+		return fail(exitInterrupted, fmt.Errorf("%s; fairlead run --resume --dir %s goes on", ended, s.cfg.Dir))
 	case e.stopped():
 		return errInterrupted // after the last task
 	case !result.Runs[0].Complete():
 		return fail(exitFailed, nil)
 	}
 	return nil
+}
+
+// notBegun explains why nothing was started.
+func (s *session) notBegun(err error) error {
+	if s.resumed {
+		return fail(exitUsage, err)
+	}
+	return usage("%s: %w", nameOf(s.path), err)
+}
+
+// export writes the files that were asked for.
+func (s *session) export(o runOptions) error {
+	if len(o.files.files()) == 0 {
+		return nil
+	}
+	r, err := s.e.readRun(s.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	lower := math.NaN()
+	if o.files.pictured() && r.complete() {
+		lower = s.e.hindsight(r.x, r.sizes)
+	}
+	return s.e.export(&o.files, r.timeline(lower))
 }

@@ -63,6 +63,7 @@ decisions: other ones, or a damaged log, exit with 4.` + exits(exitUsage, exitIn
 	o.out.addTo(cmd)
 	f := cmd.Flags()
 	o.given.addTo(f)
+	o.given.addHistoryTo(f)
 	f.StringVar(&o.policies, "policy", "spc,wspt,fifo", "`policies`, separated by commas (fairlead policies lists them)")
 	completes(cmd, "policy", e.policyNames()...)
 	f.Uint64Var(&o.seed, "seed", 0, "`seed` of random sizes and random policies")

@@ -111,6 +111,7 @@ var failure = object{
 var runResultShape = result("RunList", object{
 	"runs": list{runShape}, "simulated": list{runShape}, "failures": list{failure}, "notes": list{aText},
 	"utilisation": aNumber, "cpuSeconds": aNumber, "wallSeconds": aNumber, "slots": aNumber, "dir": aText,
+	"predicted": null{object{"makespan": aNumber, "low": aNumber, "high": aNumber}}, "resumed": aBool,
 })
 
 func TestContract(t *testing.T) {
@@ -143,7 +144,7 @@ jobs:
 			"runs": list{runShape}, "order": list{aText}, "tasks": list{planned}, "flows": list{object{}},
 		})},
 		{"bound", []string{"bound", good}, exitOK, result("Bound", object{
-			"lowerBound": aNumber, "method": is("lp"), "class": is("preemptive"), "converged": aBool, "gap": aNumber, "seconds": aNumber,
+			"lowerBound": aNumber, "method": is("lp-strong"), "class": is("preemptive"), "converged": aBool, "gap": aNumber, "seconds": aNumber,
 			"relaxationUpper": aNumber, "iterations": aNumber, "guarantee": null{aNumber},
 		})},
 		{"verify", []string{"verify", certificate, good}, exitOK, result("Verification", object{"valid": aBool, "lowerBound": aNumber})},

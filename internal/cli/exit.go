@@ -15,12 +15,13 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitNotFound    = 3
 	exitInvalid     = 4
 	exitInterrupted = 130 // by SIGINT, SIGTERM or SIGHUP
 )
 
 var exitMeaning = map[int]string{
-	exitOK: "ok", exitFailed: "some task failed", exitUsage: "usage or bad input",
+	exitOK: "ok", exitFailed: "some task failed", exitUsage: "usage or bad input", exitNotFound: "not found",
 	exitInvalid: "certificate or log invalid", exitInterrupted: "interrupted",
 }
 

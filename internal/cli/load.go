@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -81,13 +82,21 @@ func (e *env) loadFile(path string) (*workload.File, error) {
 // given is what the command line adds to a workload. The same additions make the
 // same instance, so what one command writes about it another one recognises.
 type given struct {
-	slots  int
-	assume time.Duration
+	slots   int
+	assume  time.Duration
+	memory  bytesFlag
+	history bool // take what the file leaves open from earlier runs
 }
 
 func (g *given) addTo(flags *pflag.FlagSet) {
 	flags.IntVarP(&g.slots, "slots", "j", 0, "without a cluster in the file: this computer as a machine of `N` slots (default one per core)")
 	flags.DurationVar(&g.assume, "assume", 0, "size of tasks that have none, a `duration` such as 10s")
+	flags.Var(&g.memory, "memory", "what tasks on this computer may use together, a `size` such as 8GiB, where the file does not say (default 90 % of what there is)")
+}
+
+// addHistoryTo adds the flag for commands that know nothing of earlier runs unless told.
+func (g *given) addHistoryTo(flags *pflag.FlagSet) {
+	flags.BoolVar(&g.history, "history", false, "take sizes, speeds and memory that the file leaves open from earlier runs, as run does")
 }
 
 func (g *given) validate() error {
@@ -114,8 +123,20 @@ func (e *env) loadSized(path string, g given) (x *sched.Index, z *sched.Sizes, r
 	return x, z, randomStage(x), nil
 }
 
-// load reads a workload that this version can schedule.
+// load reads a workload that this version can schedule, and fills in what it leaves open.
 func (e *env) load(path string, g given) (*sched.Instance, error) {
+	in, err := e.read(path, g)
+	if err == nil && g.history {
+		in, _, err = e.learn(in, path, g.budget())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return assume(in, g.assume), nil
+}
+
+// read reads a workload that this version can schedule, as it is written.
+func (e *env) read(path string, g given) (*sched.Instance, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
 	}
@@ -126,7 +147,7 @@ func (e *env) load(path string, g given) (*sched.Instance, error) {
 	if g.slots > 0 && f.Cluster != nil {
 		return nil, usage("%s: -j %d is for files without a cluster: this one has its own", nameOf(path), g.slots)
 	}
-	in, err := f.Instance(thisComputer(g.slots))
+	in, err := f.Instance(thisComputer(f, g.slots, g.budget()))
 	if err != nil {
 		return nil, e.refuse(err)
 	}
@@ -136,7 +157,6 @@ func (e *env) load(path string, g given) (*sched.Instance, error) {
 	if g.slots == 0 && f.Cluster == nil {
 		e.say("%s has no cluster: taking this computer, with %d slots (-j)", nameOf(path), slots(in))
 	}
-	assume(in, g.assume)
 	return in, nil
 }
 
@@ -154,31 +174,54 @@ func (e *env) refuse(err error) error {
 }
 
 // thisComputer is the machine of a file that has none. Its name does not depend on
-// the computer, so that certificates and logs can be checked on another one.
-func thisComputer(slots int) []workload.Machine {
+// the computer, so that certificates and logs can be checked on another one; nor does
+// anything else, unless the file asks for CPUs or memory.
+func thisComputer(f *workload.File, slots int, memory int64) []workload.Machine {
 	if slots <= 0 {
 		slots = runtime.NumCPU()
 	}
-	return []workload.Machine{{Name: "local", Speed: 1, Slots: slots, Port: noPort}}
+	local := workload.Machine{Name: "local", Speed: 1, Slots: slots, Port: noPort}
+	for _, r := range []workload.Quantity{{Name: "cpu", Amount: float64(slots)}, {Name: memoryResource, Amount: float64(memory)}} {
+		if r.Amount > 0 && needed(f, r.Name) {
+			local.Resources = append(local.Resources, r)
+		}
+	}
+	return []workload.Machine{local}
 }
 
-// assume gives stages without sizes the size d.
-func assume(in *sched.Instance, d time.Duration) {
-	if d == 0 {
-		return
+// needed reports whether a stage needs some of a resource.
+func needed(f *workload.File, resource string) bool {
+	for j := range f.Jobs {
+		for s := range f.Jobs[j].Stages {
+			if slices.ContainsFunc(f.Jobs[j].Stages[s].Needs, func(q workload.Quantity) bool { return q.Name == resource }) {
+				return true
+			}
+		}
 	}
-	for j := range in.Jobs {
-		for s := range in.Jobs[j].Stages {
-			if st := &in.Jobs[j].Stages[s]; st.Count > 0 && len(st.Sizes) == 0 {
+	return false
+}
+
+// assume returns the instance with the size d for stages that have none.
+func assume(in *sched.Instance, d time.Duration) *sched.Instance {
+	if d == 0 {
+		return in
+	}
+	out := *in
+	out.Jobs = slices.Clone(in.Jobs)
+	for j := range out.Jobs {
+		out.Jobs[j].Stages = slices.Clone(in.Jobs[j].Stages)
+		for s := range out.Jobs[j].Stages {
+			if st := &out.Jobs[j].Stages[s]; st.Count > 0 && len(st.Sizes) == 0 {
 				st.Sizes = []size.Dist{size.Exact(d.Seconds())}
 			}
 		}
 	}
+	return &out
 }
 
 // noSizes explains the error for stages without sizes.
 func noSizes(path string, err error) error {
-	return usage("%s: %w: give each a size, or one to all with --assume 10s", nameOf(path), err)
+	return usage("%s: %w: give each a size, or one to all with --assume 10s, or take them from earlier runs with --history", nameOf(path), err)
 }
 
 // parsePolicy makes the policy that spec describes.

@@ -26,6 +26,9 @@ type runResult struct {
 	Dir         string        `json:"dir"`
 	Failures    []taskFailure `json:"failures"`
 	Notes       []string      `json:"notes"`
+	// Predicted is how long it was expected to take, before it began.
+	Predicted *prediction `json:"predicted"`
+	Resumed   bool        `json:"resumed"`
 }
 
 type taskFailure struct {
@@ -44,12 +47,14 @@ type taskFailure struct {
 
 // observed compares a run with the bound and with simulations on the durations
 // that were observed.
-func (e *env) observed(x *sched.Index, o runOptions, r *run.Result) runResult {
+func (s *session) observed(r *run.Result, predicted *prediction) runResult {
+	e, x := s.e, s.x
 	in := x.Instance
 	result := runResult{
 		header: header{apiVersion, "RunList"}, Simulated: []report.Run{},
 		CPUSeconds: r.TaskCPU.Seconds(), WallSeconds: r.Wall.Seconds(), Slots: slots(in),
 		Failures: []taskFailure{}, Notes: append([]string{}, r.Notes...),
+		Dir: s.cfg.Dir, Predicted: predicted, Resumed: s.resumed,
 	}
 	if r.Stats.Fallbacks > 0 {
 		note := "the plan came late; until then tasks started by weight over work of their job"
@@ -62,16 +67,16 @@ func (e *env) observed(x *sched.Index, o runOptions, r *run.Result) runResult {
 		result.Utilisation = result.CPUSeconds / total
 	}
 	for _, f := range r.Failures {
-		s := x.TaskStage(f.Task)
-		first, _ := x.StageTasks(s)
+		stage := x.TaskStage(f.Task)
+		first, _ := x.StageTasks(stage)
 		result.Failures = append(result.Failures, taskFailure{
-			Job: in.Jobs[x.StageJob(s)].Name, Stage: x.Stage(s).Name, Task: int(f.Task - first), Attempt: int(f.Attempt),
+			Job: in.Jobs[x.StageJob(stage)].Name, Stage: x.Stage(stage).Name, Task: int(f.Task - first), Attempt: int(f.Attempt),
 			Machine: in.Machines[f.Machine].Name, ExitCode: f.ExitCode, Signal: f.Signal, Error: f.Err,
 			Stdout: f.Stdout, Stderr: f.Stderr, tail: f.Tail,
 		})
 	}
 	as := func(lower float64) report.Run {
-		return report.NewRun(o.policy, o.seed, in, r.Schedule.Completion, r.States, lower)
+		return report.NewRun(s.spec, s.seed, in, r.Schedule.Completion, r.States, lower)
 	}
 	lower := math.NaN()
 	done := as(lower)
@@ -82,15 +87,15 @@ func (e *env) observed(x *sched.Index, o runOptions, r *run.Result) runResult {
 	lower = e.hindsight(x, r.Sizes)
 	result.Runs[0] = as(lower)
 	estimates := sim.MeansWhereKnown(x)
-	for _, spec := range slices.Compact([]string{o.policy, "fifo"}) {
-		s, err := e.simulate(simulation{
-			spec: spec, in: in, x: x, sizes: r.Sizes, estimates: estimates, seed: o.seed, lower: lower,
+	for _, spec := range slices.Compact([]string{s.spec, "fifo"}) {
+		c, err := e.simulate(simulation{
+			spec: spec, in: in, x: x, sizes: r.Sizes, estimates: estimates, seed: s.seed, lower: lower,
 		})
 		if err != nil {
 			e.say("no comparison with %s: %v", spec, err)
 			continue
 		}
-		result.Simulated = append(result.Simulated, s.Run)
+		result.Simulated = append(result.Simulated, c.Run)
 	}
 	return result
 }
@@ -122,6 +127,9 @@ func runTable(w *bytes.Buffer, x *sched.Index, r *run.Result, result *runResult)
 	if own, fifo := simulatedAs(result, seen.Policy), simulatedAs(result, "fifo"); own != nil && fifo != nil && own != fifo && own.WeightedCompletion > 0 {
 		fmt.Fprintf(w, "With the same durations fifo would have cost %s, %.2f times as much.\n",
 			number(fifo.WeightedCompletion), fifo.WeightedCompletion/own.WeightedCompletion)
+	}
+	if p := result.Predicted; p != nil && seen.Complete() {
+		fmt.Fprintf(w, "It was expected to take %v, and took %s.\n", p, span(seen.Makespan))
 	}
 	fmt.Fprintf(w, "The tasks used %.0f %% of %d slots for %s. Outputs and event log: %s\n",
 		100*result.Utilisation, result.Slots, span(result.WallSeconds), result.Dir)

@@ -50,10 +50,10 @@ jobs:
 	same("bound", *run.LowerBound, smith, 2*looseTolerance)
 	same("ratio", *run.Ratio, cost / *run.LowerBound, 1e-9)
 	same("flow ratio", *run.FlowRatio, cost / *run.LowerBound, 1e-9)
-	if len(r.Simulated) != 2 || r.Simulated[0].Policy != "spc" || r.Simulated[1].Policy != "fifo" {
+	if len(r.Simulated) != 2 || r.Simulated[0].Policy != "spc-online" || r.Simulated[1].Policy != "fifo" {
 		t.Fatalf("simulated: %+v", r.Simulated)
 	}
-	same("simulated spc", r.Simulated[0].WeightedCompletion, smith, 1e-6)
+	same("simulated spc-online", r.Simulated[0].WeightedCompletion, smith, 1e-6)
 	same("simulated fifo", r.Simulated[1].WeightedCompletion, fifo, 1e-6)
 	if *run.LowerBound > smith || cost < smith {
 		t.Errorf("bound %v, simulated %v, observed %v: out of order", *run.LowerBound, smith, cost)

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/fairlead-project/fairlead/sched"
 )
 
 func TestNumber(t *testing.T) {
@@ -51,28 +49,5 @@ func TestDown(t *testing.T) {
 		if got := down(x, 3); got != want {
 			t.Errorf("down(%v, 3) = %s, want %s", x, got, want)
 		}
-	}
-}
-
-// The expected end is that of the plan, stretched by how late the run is.
-func TestEstimate(t *testing.T) {
-	plan := estimate{2 * sched.Second, 4 * sched.Second, 10 * sched.Second}
-	for _, c := range []struct {
-		now  sched.Time
-		done int
-		want sched.Time
-	}{
-		{0, 0, 10 * sched.Second},
-		{11 * sched.Second, 0, 11 * sched.Second}, // late already
-		{4 * sched.Second, 2, 10 * sched.Second},  // as planned
-		{8 * sched.Second, 2, 20 * sched.Second},  // half as fast
-		{12 * sched.Second, 3, 12 * sched.Second},
-	} {
-		if got, ok := plan.finish(c.now, c.done); !ok || got != c.want {
-			t.Errorf("at %v with %d done: %v, want %v", c.now, c.done, got, c.want)
-		}
-	}
-	if _, ok := estimate(nil).finish(0, 0); ok {
-		t.Error("an estimate out of nothing")
 	}
 }

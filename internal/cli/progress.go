@@ -35,10 +35,13 @@ func (e *env) width() int {
 	return 80
 }
 
-// barWidths divides a line between the name and the bar: lines that wrap could not
-// be drawn over.
-func barWidths(columns int) (message, length int) {
-	const most, rest = 28 + 24, 28 // rest: share done, time taken, time left
+// barRest is what stands beside name and bar: share done, time taken, time left.
+const barRest = 28
+
+// barWidths divides a line between the name and the bar, but for the rest: lines that
+// wrap could not be drawn over.
+func barWidths(columns, rest int) (message, length int) {
+	const most = 28 + 24
 	room := max(12, min(most, columns-rest))
 	message = room * 28 / most
 	return message, room - message
@@ -48,7 +51,7 @@ func barWidths(columns int) (message, length int) {
 func (e *env) newProgress() progress.Writer {
 	w := progress.NewWriter()
 	w.SetOutputWriter(e.stderr)
-	message, length := barWidths(e.width())
+	message, length := barWidths(e.width(), barRest)
 	w.SetMessageLength(message)
 	w.SetTrackerLength(length)
 	w.SetUpdateFrequency(200 * time.Millisecond)

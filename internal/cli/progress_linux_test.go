@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -41,9 +42,10 @@ func onTerminal(t *testing.T, environ map[string]string, args ...string) (shown,
 		close(done)
 	}()
 	var out bytes.Buffer
+	home := testEnv(t)
 	e := &env{
 		ctx: t.Context(), stdout: &out, stderr: terminal, policies: all.Registry(),
-		getenv: func(key string) string { return environ[key] },
+		getenv: func(key string) string { return cmp.Or(environ[key], home(key)) },
 	}
 	if code := execute(e, args); code != exitOK {
 		t.Errorf("exit code %d", code)
@@ -67,12 +69,12 @@ func TestProgressOnATerminal(t *testing.T) {
 	path := file(t, "w.yaml", slow)
 	run := func(n string, environ map[string]string) string {
 		shown, stdout := onTerminal(t, environ, "run", path, "--dir", filepath.Join(t.TempDir(), n))
-		for _, want := range []string{"etl", "all jobs", "2 tasks running, ends about ", "done ["} {
+		for _, want := range []string{"etl", "all jobs", "2 tasks running, ends about ", "[0/4, ends ", "[2/4, ends ", "done [4/4 in "} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("no %q on the terminal:\n%q", want, shown)
 			}
 		}
-		if strings.Contains(stdout, "\x1b") || !strings.Contains(stdout, "spc (as run)") {
+		if strings.Contains(stdout, "\x1b") || !strings.Contains(stdout, " (as run)") {
 			t.Errorf("stdout:\n%q", stdout)
 		}
 		return shown
@@ -88,7 +90,7 @@ func TestProgressOnATerminal(t *testing.T) {
 
 func TestNoProgressElsewhere(t *testing.T) {
 	o := fairlead(t, t.Context(), "run", file(t, "w.yaml", slow), "--dir", filepath.Join(t.TempDir(), "run"))
-	if o.code != exitOK || o.stderr != "" || strings.Contains(o.stdout, "\x1b") {
+	if o.code != exitOK || strings.Contains(o.stderr, "all jobs") || strings.Contains(o.stdout+o.stderr, "\x1b") {
 		t.Errorf("exit code %d\n%q\n%q", o.code, o.stdout, o.stderr)
 	}
 }
@@ -103,13 +105,15 @@ func TestQuickCommandShowsNothing(t *testing.T) {
 
 // Names and bars, with what stands beside them, fit every terminal of 40 columns.
 func TestBarWidths(t *testing.T) {
-	for columns := 40; columns < 300; columns++ {
-		message, length := barWidths(columns)
-		if message < 6 || length < 5 || message+length+28 > max(columns, 40) {
-			t.Errorf("%d columns: %d for the name, %d for the bar", columns, message, length)
+	for _, rest := range []int{24, barRest} {
+		for columns := 40; columns < 300; columns++ {
+			message, length := barWidths(columns, rest)
+			if message < 6 || length < 5 || message+length+rest > max(columns, 40) {
+				t.Errorf("%d columns: %d for the name, %d for the bar", columns, message, length)
+			}
 		}
 	}
-	if message, length := barWidths(80); message != 28 || length != 24 {
+	if message, length := barWidths(80, 28); message != 28 || length != 24 {
 		t.Errorf("80 columns: %d for the name, %d for the bar", message, length)
 	}
 }

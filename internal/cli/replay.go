@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/fairlead-project/fairlead/cert"
 	"github.com/fairlead-project/fairlead/engine"
+	"github.com/fairlead-project/fairlead/internal/run"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
 	"github.com/fairlead-project/fairlead/sim"
@@ -37,7 +40,13 @@ func (e *env) replayLog(path string, o simulateOptions) error {
 	}
 	h := log.Header
 	if h.SHA256 != cert.Hash(in) {
-		return fail(exitInvalid, fmt.Errorf("%s is not a log of %s as it is now; if it was made with -j or --assume, give the same", name, nameOf(path)))
+		remedy := "if it was made with -j or --assume, give the same"
+		if resolved := filepath.Join(filepath.Dir(name), run.WorkloadFile); !h.Simulated {
+			if _, err := os.Stat(resolved); err == nil {
+				remedy = "what the run took from earlier ones is in " + resolved + ": replay it with that"
+			}
+		}
+		return fail(exitInvalid, fmt.Errorf("%s is not a log of %s as it is now; %s", name, nameOf(path), remedy))
 	}
 	_, p, err := e.parsePolicy(h.Policy)
 	if err != nil {
@@ -60,7 +69,7 @@ func (e *env) replayLog(path string, o simulateOptions) error {
 		estimates = sim.Estimates(x, k, z)
 	}
 	eng, err := engine.Replay(engine.Config{
-		Instance: in, Policy: p, Knowledge: k, Estimates: estimates, Seed: h.Seed, KeepGoing: h.KeepGoing,
+		Instance: in, Policy: p, Knowledge: k, Estimates: estimates, Seed: h.Seed, KeepGoing: h.KeepGoing, Backoff: h.Backoff,
 	}, log)
 	if err != nil {
 		return fail(exitInvalid, fmt.Errorf("%s: %w", name, err))

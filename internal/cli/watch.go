@@ -11,38 +11,106 @@ import (
 	"github.com/fairlead-project/fairlead/internal/run"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
-	"github.com/fairlead-project/fairlead/sim"
 )
 
-// watch shows a run on a terminal: a bar per active job, and one for the whole
-// with the expected finish, which is that of the plan scaled by how fast the plan
-// has been fulfilled so far.
+// watch shows a run on a terminal: a bar per active job and one for the whole, with
+// how many of the tasks are done, and when they are expected to end.
 type watch struct {
-	w        progress.Writer
-	total    *progress.Tracker
-	jobs     []*progress.Tracker
-	names    []string
-	estimate estimate
-	began    time.Time
+	w    progress.Writer
+	ends bool // there is room for them
+
+	mu       sync.Mutex
+	x        *sched.Index
+	forecast *forecast // nil: there is none, or not yet
+	latest   run.Progress
+	seen     time.Time // when latest came
+	total    *watched
+	jobs     []*watched // by JobID; nil: not shown
+	quit     chan struct{}
 	once     sync.Once
 }
 
-// maxBars keeps the display below a screenful.
-const maxBars = 20
+// watched is one bar. Its value counts thousandths of tasks.
+type watched struct {
+	*progress.Tracker
+	tasks int
+	began sched.Time // when it came into view
+	mu    sync.Mutex
+	text  string // beside the bar
+}
+
+const (
+	// maxBars keeps the display below a screenful.
+	maxBars    = 20
+	perTask    = 1000
+	watchEvery = time.Second // tasks grow older though nothing happens
+)
 
 func (e *env) watchRun(x *sched.Index, o runOptions) *watch {
 	if !isTerminal(e.stderr) {
 		return &watch{}
 	}
-	w := &watch{w: e.newProgress(), total: &progress.Tracker{Message: "all jobs", Total: int64(x.Tasks())}, began: time.Now()}
-	w.jobs = make([]*progress.Tracker, len(x.Instance.Jobs))
-	for j := range x.Instance.Jobs {
-		w.names = append(w.names, x.Instance.Jobs[j].Name)
+	w := &watch{w: e.newProgress(), x: x, jobs: make([]*watched, len(x.Instance.Jobs)), quit: make(chan struct{})}
+	// Beside a bar: share done, and [tasks done/all, ends HH:MM:SS].
+	rest := 40
+	if w.ends = e.width() >= 64; !w.ends {
+		rest = 24
 	}
-	w.estimate = e.estimateRun(x, o)
-	w.w.AppendTracker(w.total)
+	message, length := barWidths(e.width(), rest)
+	w.w.SetMessageLength(message)
+	w.w.SetTrackerLength(length)
+	style := w.w.Style()
+	style.Visibility.Value, style.Visibility.Time, style.Visibility.ETA = true, false, false
+	w.total = w.bar("all jobs", x.Tasks(), 0)
 	start(w.w)
+	go w.plan(e, o)
+	go w.tick()
 	return w
+}
+
+// bar shows another one.
+func (w *watch) bar(name string, tasks int, now sched.Time) *watched {
+	b := &watched{tasks: tasks, began: now, text: fmt.Sprintf("0/%d", tasks)}
+	b.Tracker = &progress.Tracker{Message: name, Total: int64(tasks) * perTask, Units: progress.Units{
+		Formatter: func(int64) string {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.text
+		},
+	}}
+	w.w.AppendTracker(b.Tracker)
+	return b
+}
+
+func (b *watched) say(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = text
+}
+
+// plan makes the forecast, which may take longer than the first tasks do.
+func (w *watch) plan(e *env, o runOptions) {
+	f := e.newForecast(w.x, o)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forecast = f
+}
+
+func (w *watch) tick() {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-t.C:
+			w.mu.Lock()
+			if !w.seen.IsZero() {
+				w.show(w.latest.Now + sched.Time(time.Since(w.seen)))
+			}
+			w.mu.Unlock()
+		}
+	}
 }
 
 // progress returns what to call on every change, nil if nobody watches.
@@ -54,34 +122,92 @@ func (w *watch) progress() func(run.Progress) {
 }
 
 func (w *watch) update(p run.Progress) {
-	done := 0
-	shown := 0
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latest = run.Progress{Now: p.Now, Jobs: append(w.latest.Jobs[:0], p.Jobs...), Running: append(w.latest.Running[:0], p.Running...)}
+	w.seen = time.Now()
+	w.show(p.Now)
+}
+
+// show draws the latest progress as it is now.
+func (w *watch) show(now sched.Time) {
+	p := w.latest
+	p.Now = now
+	var ends []sched.Time
+	last := sched.Never
+	partial := make([]float64, len(p.Jobs))
+	for i := range p.Running {
+		r := &p.Running[i]
+		done := r.Progress
+		if w.forecast != nil {
+			done = w.forecast.fraction(r, now)
+		}
+		partial[w.x.StageJob(w.x.TaskStage(r.Task))] += done
+	}
+	if w.forecast != nil {
+		ends, last = w.forecast.ends(&p)
+	}
+	done, value, shown := 0, 0.0, 0
 	for j, job := range p.Jobs {
 		done += job.Done
-		t := w.jobs[j]
-		if job.State == policy.JobActive && t == nil && job.Running > 0 && shown < maxBars {
-			t = &progress.Tracker{Message: w.names[j], Total: int64(job.Total)}
-			w.jobs[j] = t
-			w.w.AppendTracker(t)
+		value += float64(job.Done) + partial[j]
+		b := w.jobs[j]
+		if job.State == policy.JobActive && b == nil && job.Running > 0 && shown < maxBars {
+			b = w.bar(w.x.Instance.Jobs[j].Name, job.Total, now)
+			w.jobs[j] = b
 		}
-		if t == nil || t.IsDone() {
+		if b == nil || b.IsDone() {
 			continue
 		}
 		shown++
-		t.SetValue(int64(job.Done))
-		switch job.State {
-		case policy.JobDone:
-			t.MarkAsDone()
-		case policy.JobFailed, policy.JobNotRun:
-			t.MarkAsErrored()
+		end := sched.Never
+		if ends != nil {
+			end = ends[j]
+		}
+		b.say(w.counts(job.Done, job.Total, end, now))
+		if over(job.State) {
+			b.finished(job.Done, now)
+		}
+		b.SetValue(int64(perTask * (float64(job.Done) + partial[j]))) // at the total it is done
+		if job.State == policy.JobFailed || job.State == policy.JobNotRun {
+			b.MarkAsErrored()
 		}
 	}
-	w.total.SetValue(int64(done))
+	w.total.say(w.counts(done, w.total.tasks, sched.Never, now))
+	if done == w.total.tasks {
+		w.total.finished(done, now)
+	}
+	w.total.SetValue(int64(perTask * value))
 	status := fmt.Sprintf("%d tasks running", len(p.Running))
-	if finish, ok := w.estimate.finish(p.Now, done); ok {
-		status += ", ends about " + w.began.Add(time.Duration(finish)).Format(time.TimeOnly)
+	if last != sched.Never && last > now {
+		status += ", ends about " + clockTime(last-now)
 	}
 	w.w.SetPinnedMessages(status)
+}
+
+// finished says how long it took.
+func (b *watched) finished(done int, now sched.Time) {
+	b.say(fmt.Sprintf("%d/%d in %s", done, b.tasks, span((now - b.began).Seconds())))
+}
+
+func (w *watch) counts(done, total int, end, now sched.Time) string {
+	s := fmt.Sprintf("%d/%d", done, total)
+	if w.ends && end != sched.Never {
+		s += ", ends " + clockTime(max(0, end-now))
+	}
+	return s
+}
+
+// clockTime is when a time has passed, with the day unless it is near.
+func clockTime(in sched.Time) string {
+	at := time.Now().Add(time.Duration(in))
+	switch {
+	case in < sched.Time(12*time.Hour):
+		return at.Format(time.TimeOnly)
+	case in < sched.Time(6*24*time.Hour):
+		return at.Format("Mon 15:04")
+	}
+	return at.Format(time.DateOnly)
 }
 
 func (w *watch) stop() {
@@ -89,51 +215,20 @@ func (w *watch) stop() {
 		return
 	}
 	w.once.Do(func() {
-		for _, t := range append(w.jobs, w.total) {
-			switch {
-			case t == nil || t.IsDone():
-			case t.Value() == t.Total:
-				t.MarkAsDone()
-			default:
-				t.MarkAsErrored()
+		close(w.quit)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, b := range append(slices.Clone(w.jobs), w.total) {
+			if b == nil || b.IsDone() {
+				continue
+			}
+			if b.Value() == b.Total {
+				b.MarkAsDone()
+			} else {
+				b.MarkAsErrored()
 			}
 		}
 		w.w.SetPinnedMessages()
 		finish(w.w)
 	})
-}
-
-// estimate holds the planned finish times of the tasks, ascending.
-type estimate []sched.Time
-
-// estimateRun simulates the run with the estimated sizes; empty if they are not
-// all known.
-func (e *env) estimateRun(x *sched.Index, o runOptions) estimate {
-	z, err := sim.Means(x)
-	if err != nil {
-		return nil
-	}
-	r, err := e.simulate(simulation{spec: o.policy, in: x.Instance, x: x, sizes: z, seed: o.seed})
-	if err != nil {
-		return nil
-	}
-	finish := make(estimate, 0, len(r.Schedule.Tasks))
-	for _, t := range r.Schedule.Tasks {
-		finish = append(finish, t.Finish)
-	}
-	slices.Sort(finish)
-	return finish
-}
-
-// finish expects the end of the run when done tasks have finished by now.
-func (e estimate) finish(now sched.Time, done int) (sched.Time, bool) {
-	if len(e) == 0 || done > len(e) {
-		return 0, false
-	}
-	planned := e[len(e)-1]
-	if done == 0 {
-		return max(now, planned), true
-	}
-	pace := float64(now) / float64(max(1, e[done-1]))
-	return max(now, now+sched.Time(pace*float64(planned-e[done-1]))), true
 }

@@ -69,15 +69,39 @@ var mutations = []struct {
 		pkg:   "./algo/dag", tests: []string{"TestPaperRelaxation"},
 	},
 	{
+		name:  "timeline: work is centred at its end",
+		file:  "opt/queyranne/timeline.go",
+		edits: []edit{{"return moment + float64(p*(t+p/(2*l.mu)))", "return moment + float64(p*(t+p/l.mu))"}},
+		pkg:   "./opt/queyranne", tests: []string{"TestReleasedExactOptimum"},
+	},
+	{
+		name:  "strong relaxation: a head does not wait for the length of what precedes",
+		file:  "algo/dag/strong.go",
+		edits: []edit{{"r = max(r, addDown(s.Release[i], s.Lag[i]))", "r = max(r, s.Release[i])"}},
+		pkg:   "./algo/dag", tests: []string{"TestStrongAgainstSimplex", "TestHeadsNeverExceed"},
+	},
+	{
+		name:  "strong relaxation: a head waits for the stage itself",
+		file:  "algo/dag/strong.go",
+		edits: []edit{{"r = max(r, addDown(s.Release[i], s.Lag[i]))", "r = max(r, addDown(s.Release[i], s.Lag[j]))"}},
+		pkg:   "./algo/dag", tests: []string{"TestPaperStrongRelaxation", "TestStrongAgainstSimplex"},
+	},
+	{
+		name:  "separation with releases: what comes first after an idle time does not come first",
+		file:  "opt/queyranne/separate.go",
+		edits: []edit{{"point = s.first[j]", "point = s.open[j]"}},
+		pkg:   "./opt/queyranne", tests: []string{"TestReleasedSeparation"},
+	},
+	{
 		name:  "separation: the key is C_j alone",
 		file:  "opt/queyranne/project.go",
-		edits: []edit{{"key[j] = c[j] - s/(2*p.Rate[j])", "key[j] = c[j]"}},
+		edits: []edit{{"key[j] = c[j] - p.Tail[j]", "key[j] = c[j]"}},
 		pkg:   "./opt/queyranne", tests: []string{"TestSeparationKey", "TestSeparationAgainstEnumeration"},
 	},
 	{
 		name:  "projection: the key is C_j alone",
 		file:  "opt/queyranne/project.go",
-		edits: []edit{{"pr.key[j] = t[j] - q.off[j]", "pr.key[j] = t[j]"}},
+		edits: []edit{{"pr.key[j] = t[j] - q.tail[j]", "pr.key[j] = t[j]"}},
 		pkg:   "./opt/queyranne", tests: []string{"TestProjection"},
 	},
 	{

@@ -2,150 +2,172 @@ package run
 
 import (
 	"fmt"
+	"os"
 	"slices"
-	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-project/fairlead/engine"
+	"github.com/fairlead-project/fairlead/internal/supervise"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
 )
 
-// start starts an attempt. That it could not is news for the next round: the
-// engine must not be asked while its actions are carried out.
-func (d *driver) start(now sched.Time, a *engine.Action) {
-	p := &process{task: a.Task, attempt: a.Attempt, machine: a.Machine, slot: a.Slot, since: now}
-	d.placed[a.Task] = sched.Placement{Task: a.Task, Machine: a.Machine, Slot: a.Slot, Start: now}
-	s := d.prepare(d.e.TaskStage(a.Task))
-	d.progress.started(s.job)
-	if exit := d.launch(s, p); exit != nil {
-		d.pending = append(d.pending, message{kind: notStarted, p: p, exit: exit})
-		return
+// decided takes in that the engine has started an attempt.
+func (d *driver) decided(x *engine.Action) {
+	a := &attempt{
+		stage: d.prepare(d.e.TaskStage(x.Task)),
+		task:  x.Task, attempt: x.Attempt, machine: x.Machine, slot: x.Slot, at: d.last,
 	}
-	d.running = append(d.running, p)
-	d.leaders[p.pid] = true
-	if s.stage.Timeout > 0 {
-		d.after(s.stage.Timeout, message{kind: timeout, p: p})
+	d.placed[x.Task] = sched.Placement{Task: x.Task, Machine: x.Machine, Slot: x.Slot, Start: d.last}
+	d.running = append(d.running, a)
+	d.unsent = append(d.unsent, a)
+	d.progress.started(a.stage.job)
+}
+
+// send has the supervisor start what waits for that. If the supervisor is gone, an
+// event tells, and all is sent again to the next one: it starts no key twice.
+func (d *driver) send() {
+	for _, a := range d.unsent {
+		if s := a.stage; !s.sent {
+			s.sent = d.sup.Stage(s.Stage) == nil
+		}
+		start, err := d.start(a)
+		if err != nil {
+			d.fail(err)
+			return
+		}
+		if d.old != nil { // an attempt that the log had lost may have left it
+			_ = os.Remove(a.stage.file(a, "progress"))
+		}
+		_ = d.sup.Start(start)
 	}
-	go func() {
-		awaitExit(p.pid)
-		d.post(message{kind: exited, p: p})
-	}()
+	d.unsent = d.unsent[:0]
+}
+
+// handle takes in what the supervisor reports.
+func (d *driver) handle(ev supervise.Event) {
+	switch {
+	case ev.Exit != nil:
+		if a := d.find(ev.Exit.Key); a != nil {
+			d.gone = d.gone[:0]
+			d.ended(a, ev.Exit)
+		}
+	case ev.Note != "":
+		d.out.OutOfReach = d.out.OutOfReach || ev.OutOfReach
+		d.note(ev.Note)
+	default:
+		d.orphaned(ev.Gone)
+	}
+}
+
+// find returns the attempt that runs under a key, nil if none does.
+func (d *driver) find(key supervise.Key) *attempt {
+	for _, a := range d.running {
+		if int32(a.task) == key.Task && a.key() == key {
+			return a
+		}
+	}
+	return nil
 }
 
 // ended takes in the end of an attempt.
-func (d *driver) ended(p *process, x exit) {
-	s := d.prepare(d.e.TaskStage(p.task))
-	if p.timedOut {
-		x.err = "timed out after " + short(s.stage.Timeout)
+func (d *driver) ended(a *attempt, x *supervise.Exit) {
+	ev, state := engine.Finished(a.task, a.attempt), AttemptDone
+	switch {
+	case x.Lost || x.Stopped || a.stopping:
+		ev, state = engine.Lost(a.task, a.attempt), AttemptLost
+	case x.Err != "":
+		ev, state = engine.Failed(a.task, a.attempt), AttemptFailed
 	}
-	ev := engine.Finished(p.task, p.attempt)
-	if x.err != "" {
-		ev = engine.Failed(p.task, p.attempt)
-	}
-	d.step(ev)
-	d.placed[p.task].Finish = d.last
-	state := d.e.Task(p.task)
-	if x.err != "" {
-		final := state == policy.TaskFailed
-		d.failed(s, p, x, final)
+	d.over(a, min(d.now(), d.clock.at(x.At)), ev)
+	if final := d.e.Task(a.task) == policy.TaskFailed; state == AttemptFailed {
+		d.failed(&Failure{
+			Task: a.task, Attempt: a.attempt, Machine: a.machine, Final: final,
+			ExitCode: x.Code, Signal: x.Signal, Err: x.Err,
+			Stdout: a.stage.file(a, "out"), Stderr: a.stage.file(a, "err"),
+		})
 		d.failFast = d.failFast || final && d.cfg.FailFast
 	}
-	d.progress.ended(s.job, state)
+	d.out.TaskCPU += x.CPU
+	d.record.ended(d, a, state, x)
 }
 
-// reap collects an attempt's process, which has exited, and ends what it has left.
-func (d *driver) reap(p *process) exit {
-	x := p.collect()
-	d.out.TaskCPU += x.cpu
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-	if i := slices.Index(d.running, p); i >= 0 {
+// over tells the engine that an attempt runs no more.
+func (d *driver) over(a *attempt, at sched.Time, ev engine.Event) {
+	if i := slices.Index(d.running, a); i >= 0 {
 		d.running = slices.Delete(d.running, i, i+1)
 	}
-	delete(d.leaders, p.pid)
-	d.look()
-	return x
+	d.step(at, ev)
+	a.end = d.last
+	d.placed[a.task].Finish = a.end
+	d.progress.ended(a.stage.job, d.e.Task(a.task))
 }
 
-// signal sends sig to all processes of attempts: their groups and those that have
-// left them, which are looked for first, as long as their parents still live.
-func (d *driver) signal(sig syscall.Signal, attempts ...*process) {
-	d.look()
-	var strays []relative
-	for _, p := range attempts {
-		strays = append(strays, d.strays(p)...)
-	}
-	if d.over {
-		strays = append(strays, d.unowned()...)
-	}
-	for _, p := range attempts {
-		p.signal(sig)
-	}
-	for _, r := range strays {
-		_ = r.signal(sig) // as for a group; what is left will be seen
-	}
-}
-
-// after has m posted when t has passed, unless its process has ended by then.
-func (d *driver) after(t time.Duration, m message) {
-	m.p.timer = time.AfterFunc(t, func() { d.post(m) })
-}
-
-// end stops what still runs, in bounded time, and closes the log.
+// end stops what still runs, in bounded time, and closes the log, with its last line
+// if nothing is left to be done.
 func (d *driver) end() {
 	d.stop.Store(true)
-	d.over = true
-	d.signal(unix.SIGTERM, d.running...)
-	d.stopped()
-	err := d.log.Close(d.e.Digest())
-	if err2 := d.file.Close(); err == nil {
-		err = err2
+	d.halt()
+	if d.e.Done() && d.err == nil && !d.finished {
+		_ = d.writer.Close(d.e.Digest()) // into memory
 	}
-	if err != nil {
-		d.logFailed(err)
+	if !d.commit() { // the last try
+		d.fail(fmt.Errorf("cannot write the event log: %w", d.full))
 	}
-	d.null.Close()
+	if err := d.log.file.Close(); err != nil {
+		d.fail(err)
+	}
+	d.record.flush(d)
 }
 
-// stopped waits until all that was told to stop has ended, and helps.
-func (d *driver) stopped() {
-	if len(d.left()) == 0 {
-		return
-	}
-	defer d.timer.Stop()
-	d.timer.Reset(d.cfg.Grace)
-	ticker := time.NewTicker(time.Duration(lookSoon)) // nobody reports the end of orphans
-	defer ticker.Stop()
-	for killed := false; len(d.left()) > 0; {
-		select {
-		case m := <-d.msgs:
-			if m.kind == exited {
-				d.reap(m.p)
-			}
-		case <-ticker.C:
-			d.look()
-		case <-d.timer.C:
-			if killed {
-				left := d.left()
-				d.fail(fmt.Errorf("%d processes do not end even when killed; the first has the id %d: see what it waits for with ps -o stat,wchan", len(left), left[0]))
-				d.running = nil
-				return
-			}
-			killed = true
-			d.signal(unix.SIGKILL, d.running...)
-			d.timer.Reset(d.killWait)
+// halt ends all that runs, in bounded time, and the supervisor. The log has that
+// these attempts are lost before they are told to end: whatever becomes of this
+// driver, what they do then is not taken for a failure, nor for a success.
+func (d *driver) halt() {
+	if d.sup == nil && len(d.running) > 0 { // a run that was resumed and interrupted at once, or the supervisor has died
+		if err := d.supervised(); err != nil {
+			d.fail(err)
 		}
 	}
+	stopped := slices.Clone(d.running)
+	for _, a := range stopped {
+		d.over(a, d.now(), engine.Lost(a.task, a.attempt))
+	}
+	d.unsent = d.unsent[:0]
+	d.commit()
+	if d.sup == nil {
+		return
+	}
+	err := d.sup.Close()
+	if err != nil && len(stopped) > 0 { // it may have died: another one ends what it has left
+		if err = d.supervised(); err == nil {
+			err = d.sup.Close()
+		}
+	}
+	if err != nil {
+		d.fail(err)
+	}
+	d.sup = nil
+	if len(stopped) > 0 {
+		d.used(stopped)
+	}
 }
 
-// left returns the numbers of the processes that have to end before the run can.
-func (d *driver) left() (pids []int) {
-	for _, p := range d.running {
-		pids = append(pids, p.pid)
+// used takes in what attempts have used until they were stopped.
+func (d *driver) used(stopped []*attempt) {
+	exits, _, err := supervise.ReadJournal(d.cfg.Dir)
+	if err != nil {
+		d.fail(err)
 	}
-	return append(pids, d.orphans()...)
+	of := make(map[supervise.Key]*supervise.Exit, len(exits))
+	for i := range exits {
+		of[exits[i].Key] = &exits[i]
+	}
+	for _, a := range stopped {
+		x := of[a.key()]
+		if x == nil { // it was never started
+			x = &supervise.Exit{Lost: true, At: supervise.Now()}
+		}
+		d.out.TaskCPU += x.CPU
+		d.record.ended(d, a, AttemptLost, x)
+	}
 }

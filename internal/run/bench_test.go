@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -50,8 +51,8 @@ func BenchmarkRun(b *testing.B) {
 // and their files, two at a time.
 func BenchmarkForkExec(b *testing.B) {
 	const n = 1000
-	bare := stage{path: os.Getenv("PATH"), logs: b.TempDir()}
-	path, err := bare.lookup("true")
+	logs := b.TempDir()
+	path, err := exec.LookPath("true")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -61,12 +62,13 @@ func BenchmarkForkExec(b *testing.B) {
 	}
 	defer null.Close()
 	start := func(i, k int) int {
-		stdout, err := bare.create(sched.TaskID(k), int32(i), "out")
+		name := filepath.Join(logs, outputOf(k, int32(i)))
+		stdout, err := os.Create(name + ".out")
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer stdout.Close()
-		stderr, err := bare.create(sched.TaskID(k), int32(i), "err")
+		stderr, err := os.Create(name + ".err")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,56 +1,55 @@
 // Package run is the driver for real: it carries out a workload as processes on
 // this computer, behind the same engine and policies as the simulator. [Run] does
-// all of it.
+// all of it, [Resume] goes on with what was cut short, [ReadAttempts] says what
+// became of it.
 //
 // # Who does what
 //
-// One goroutine, the driver, owns the engine, the event log and all processes. It
-// sleeps until something is due: the end of a process, a time-out, a release, a
-// wake-up, a solution, or the end of the context. Every event gets a time later
-// than the one before (nanoseconds of the monotonic clock since the run began),
-// goes through the engine and into the log, and only then are the engine's actions
-// carried out. So a log always replays to the digest of the run that wrote it.
-// Before a process starts, the log's file has the event that starts it: whatever
-// becomes of this program, the log names all that ever ran. (It is written, not
-// synced: a loss of power may take its end.)
+// One goroutine, the driver, owns the engine and the event log. It sleeps until
+// something is due: the end of a task, a release, a wake-up, a solution, or the end of
+// the context. Every event gets a time later than the one before, goes through the
+// engine and into the log, and only then are the engine's actions carried out. So a
+// log always replays to the digest of the run that wrote it.
 //
-// Per running process one more goroutine waits for its exit, as a rule without a
-// thread; per solve one computes; the driver waits for neither. How many processes
-// may run at the same time is limited, so that watching them cannot fail.
+// Processes are not the driver's: package supervise has them, in a process of its own
+// that outlives the driver, and journals how each of them ends. The driver tells it
+// what to start, and hears of exits. Per solve one goroutine computes; the driver
+// waits for none.
 //
-// # A task is a process group
+// # What is on the disk
 //
-// Every attempt at a task is a process in a process group of its own, with
-// /dev/null as its standard input and files as standard output and error. It ends
-// when that process exits; whatever is left of the group is then killed before the
-// exit status is collected, so the group's number cannot have passed to strangers.
-// What cannot be started (no such command, no such directory) is a failed attempt
-// like any other, with the exit code that a shell gives: 127 or 126.
+// A run's directory has run.json and workload.json, which say what was asked for, the
+// log events.jsonl, the supervisor's journal.jsonl, and the outputs of every attempt.
+// Before a task is started, the event that starts it has been synced: the log names
+// all that ever ran, and the outcomes that led there. A start's key is the task, the
+// attempt and the time of that event, so whoever reads the log knows it.
 //
-// # Processes that leave their group
+// If the log cannot be written, as on a full disk, nothing more is started. What runs
+// goes on, outcomes wait in memory, the user is told, and the driver tries again until
+// it works or the context ends.
 //
-// setsid, coreutils' timeout and job control make groups of their own, a daemon also
-// loses its parent. On Linux they end with their task all the same: the driver is a
-// child subreaper (prctl(2)) during the run, so whatever descends from a task stays
-// below the driver. A task that must end is signalled with all that descends from
-// it; what is left when its process has exited gets SIGKILL. That goes for a daemon
-// started on purpose, too: what shall outlive its task, a task cannot start.
+// # How a run goes on
 //
-// An orphan's task is the one whose FAIRLEAD_RUN it has in its environment. Without
-// that (env -i, a rewritten title) it ends with the run. Not reached are processes
-// with rights that the driver has not, and what other programs start for a task
-// (systemd-run, docker, at): these never descended from it. Elsewhere than on Linux
-// only the group is reached. [Result.OutOfReach] says so.
+// The log is replayed as far as it is valid; a damaged end is put aside. The attempts
+// that are open then have an exit in the journal, which is delivered with its true
+// time; or still run, and are watched; or were never started, and are, under the same
+// key, which a supervisor starts at most once. Where nobody saw the end, since the
+// supervisor has died too, the next supervisor first ends what is left, and the
+// attempt is lost: it uses up no retry. What runs but is not in the log, for that has
+// lost its end, is ended before anything starts; tasks of which such a start has
+// succeeded are done (engine.TaskRecovered). A task is finished, and never repeated,
+// once its success is in the journal. A supervisor that dies while the driver lives is
+// replaced in the same way.
 //
-// Being a subreaper is a property of the whole process, and so there is at most one
-// run at a time in it. While it lasts, other parts of the program may start children,
-// but not in groups of their own; if there were children before, orphans without
-// FAIRLEAD_RUN are left alone.
+// The run's clock counts from its beginning, the time between interruption and
+// resuming included: by the system's monotonic clock, after a restart of the computer
+// by the wall clock. It never goes back, whatever the wall clock was set to.
 //
 // # How a run ends early
 //
-// If the context ends, or the first failure shall end the run, or the log cannot be
-// written, nothing more is started, every group gets SIGTERM and, after a grace
-// period, SIGKILL. From the SIGTERM on, the engine hears nothing more: what the
-// driver stopped did not fail, and the log ends with it running.
+// If the context ends, or the first failure shall end the run, or the policy breaks
+// the rules, nothing more is started and the supervisor ends what runs: SIGTERM and,
+// after a grace period, SIGKILL. What ended because of that has neither failed nor
+// succeeded: it is lost, and such a run can be resumed. Only a run in which nothing is
+// left to be done has the end line in its log.
 package run

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-project/fairlead/engine"
+	"github.com/fairlead-project/fairlead/internal/supervise"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
 )
@@ -19,66 +19,60 @@ import (
 // that hangs inside the kernel, as on a dead network disk, can need more.
 const defaultKillWait = 10 * time.Second
 
-const (
-	// lookEvery is how often the driver looks for orphans that have ended while no
-	// task does: until then they keep a process number each.
-	lookEvery = sched.Time(time.Second)
-	// lookSoon is when it looks after those that it has just killed.
-	lookSoon = sched.Time(10 * time.Millisecond)
-)
-
-// message is what other goroutines tell the driver.
-type message struct {
-	kind     messageKind
-	p        *process
-	exit     *exit            // of notStarted
-	solution *policy.Solution // of solved
-	err      error            // of solved
+// supervisor is what the driver needs of a [supervise.Client].
+type supervisor interface {
+	Stage(supervise.Stage) error
+	Start(supervise.Start) error
+	Stop(supervise.Key) error
+	Events() <-chan supervise.Event
+	Close() error
+	Abandon()
 }
 
-type messageKind uint8
-
-const (
-	exited     messageKind = iota // p has exited and waits to be collected
-	notStarted                    // p could not be started: exit
-	timeout                       // p has used up its stage's time
-	kill                          // p has had its grace
-	solved                        // solution or err
-)
-
 // driver is the state of one run. All of it belongs to the goroutine that called
-// Run; the others know msgs, done and stop only.
+// Run; solvers know solved, done and stop only.
 type driver struct {
-	cfg   Config
-	e     *engine.Engine
-	x     *sched.Index
-	file  *os.File
-	log   *engine.LogWriter
-	null  *os.File
-	pins  pins
-	env   []string
-	id    string   // of the run, for mark
-	stage []*stage // by StageID, made at the first start
+	cfg      Config
+	manifest *Manifest
+	lock     *os.File
+	e        *engine.Engine
+	x        *sched.Index
+	log      eventLog
+	writer   *engine.LogWriter // into log
+	env      []string
+	stage    []*stage // by StageID, made at the first start
 
-	msgs chan message
-	done chan struct{} // closed when nobody listens to msgs any more
-	stop atomic.Bool   // tells the solvers to stop
+	open   func(context.Context, supervise.Config) (supervisor, supervise.Found, error)
+	sup    supervisor // nil: none is needed yet, or it is gone
+	events <-chan supervise.Event
+	gone   []sched.Time // when supervisors died, since the last sign of life
+	solved chan solved
+	done   chan struct{} // closed when nobody listens to solved any more
+	stop   atomic.Bool   // tells the solvers to stop
 
 	killWait time.Duration
 
-	began    time.Time
+	clock    clock
 	last     sched.Time // of the latest event
 	arrivals []sched.JobID
 	wake     sched.Time
 	timer    *time.Timer
 	solves   int
-	pending  []message // from the driver to itself
-	running  []*process
-	leaders  map[int]bool // their process numbers
-	kin      kin
-	over     bool // nothing more is started
+	running  []*attempt // in order of start
+	unsent   []*attempt // those of running that the supervisor does not know yet
 
-	placed   []sched.Placement // per task: its latest attempt
+	// Of a run that is resumed: its log; the starts that this had, and when they were
+	// lost, until the supervisor's word is known; and whether all of it was done.
+	old      *scan
+	known    map[supervise.Key]sched.Time
+	finished bool
+
+	full      error      // why the log cannot be written now
+	nextWrite sched.Time // when to try again
+	nextPoll  sched.Time
+	record    recorder
+
+	placed   []sched.Placement // per task: its latest attempt; Task None: where it was done is not known
 	progress progress
 	failedAt map[sched.JobID]int // first final failure of a job, in out.Failures
 	failFast bool
@@ -86,11 +80,38 @@ type driver struct {
 	out      Result
 }
 
+// attempt is a start that has not ended.
+type attempt struct {
+	stage    *stage
+	task     sched.TaskID
+	attempt  int32
+	machine  sched.MachineID
+	slot     int32
+	at       sched.Time // of the decision
+	progress float64    // the latest that it has reported
+	first    policy.Mark
+	stopping bool // it is ended, for its task is done
+	end      sched.Time
+}
+
+// key names the start. The time of its decision is the nonce: no two decisions have
+// the same time, and the log has it.
+func (a *attempt) key() supervise.Key { return keyOf(a.task, a.attempt, a.at) }
+
+// solved is the answer of a solver.
+type solved struct {
+	solution *policy.Solution
+	err      error
+}
+
 func newDriver(cfg Config) (*driver, error) {
-	if cfg.Instance == nil || cfg.Policy == nil || cfg.Dir == "" {
+	if cfg.Instance == nil || cfg.Policy == nil && cfg.NewPolicy == nil || cfg.Dir == "" {
 		return nil, errors.New("run: need an instance, a policy and a directory")
 	}
 	if err := runnable(cfg.Instance); err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	if err := bounded(cfg.Instance, openFiles()); err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	if cfg.Grace == 0 {
@@ -106,66 +127,124 @@ func newDriver(cfg Config) (*driver, error) {
 			return nil, fmt.Errorf("run: %w", err)
 		}
 	}
-	e, err := engine.New(engine.Config{
-		Instance: cfg.Instance, Policy: cfg.Policy, Knowledge: cfg.Knowledge,
-		Estimates: cfg.Estimates, Seed: cfg.Seed, KeepGoing: cfg.KeepGoing,
-	})
-	if err != nil {
-		return nil, err
+	if cfg.Supervisor == nil {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("run: cannot find this program, to start its supervisor: %w", err)
+		}
+		cfg.Supervisor = []string{program, "supervise"}
 	}
-	if err := bounded(cfg.Instance, openFiles()); err != nil {
-		return nil, fmt.Errorf("run: %w", err)
+	cfg.Header = engine.LogHeader{
+		Workload: cfg.Instance.Name, SHA256: cfg.Header.SHA256, Policy: cfg.Header.Policy, Seed: cfg.Seed,
+		Sizes: cfg.Knowledge.Sizes.String(), Arrivals: cfg.Knowledge.Arrivals.String(),
+		KeepGoing: cfg.KeepGoing, Backoff: cfg.Backoff,
 	}
-	d := &driver{
-		cfg: cfg, e: e, x: e.Index(), wake: sched.Never,
+	x := sched.NewIndex(cfg.Instance)
+	return &driver{
+		cfg: cfg, x: x, wake: sched.Never, nextWrite: sched.Never,
+		open:     openSupervisor,
 		killWait: defaultKillWait,
 		env:      baseEnv(cfg.Env),
-		id:       rand.Text(),
-		stage:    make([]*stage, e.Index().Stages()),
-		msgs:     make(chan message, 64),
+		stage:    make([]*stage, x.Stages()),
+		solved:   make(chan solved),
 		done:     make(chan struct{}),
-		arrivals: cfg.Instance.ByRelease(),
-		placed:   make([]sched.Placement, e.Index().Tasks()),
+		placed:   make([]sched.Placement, x.Tasks()),
 		failedAt: map[sched.JobID]int{},
-		leaders:  map[int]bool{},
-	}
-	d.pins = newPins(cfg.Instance.Machines)
-	d.progress.init(d)
-	return d, d.open()
+	}, nil
 }
 
-// open makes the run's directory and starts the event log.
-func (d *driver) open() (err error) {
-	if err := os.MkdirAll(d.cfg.Dir, 0o777); err != nil {
-		return fmt.Errorf("run: cannot make the run's directory: %w", err)
-	}
-	d.out.Log = filepath.Join(d.cfg.Dir, "events.jsonl")
-	d.file, err = os.OpenFile(d.out.Log, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("run: %s is the log of an earlier run: use another directory", d.out.Log)
-	}
+func openSupervisor(ctx context.Context, cfg supervise.Config) (supervisor, supervise.Found, error) {
+	c, found, err := supervise.Open(ctx, cfg)
 	if err != nil {
-		return fmt.Errorf("run: cannot make the event log: %w", err)
+		return nil, found, err // not c: an interface that holds a nil is not nil
 	}
-	if d.null, err = os.Open(os.DevNull); err == nil {
-		d.log, err = engine.NewLogWriter(d.file, d.x, d.cfg.Header)
+	return c, found, nil
+}
+
+func (d *driver) engineConfig() engine.Config {
+	return engine.Config{
+		Instance: d.cfg.Instance, Policy: d.cfg.Policy, Knowledge: d.cfg.Knowledge,
+		Estimates: d.cfg.Estimates, Seed: d.cfg.Seed, KeepGoing: d.cfg.KeepGoing, Backoff: d.cfg.Backoff,
 	}
-	if err != nil {
-		d.file.Close()
+}
+
+// begin makes the run's directory and starts the event log.
+func (d *driver) begin() (err error) {
+	if d.e, err = engine.New(d.engineConfig()); err != nil {
+		return err
+	}
+	d.manifest = d.cfg.manifest()
+	if d.lock, err = create(d.cfg.Dir, d.manifest, d.cfg.Instance); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
+	if err = d.openLog(os.O_EXCL, 0); err == nil {
+		d.writer, err = engine.NewLogWriter(&d.log, d.x, d.cfg.Header)
+	}
+	if err == nil {
+		err = syncDir(d.cfg.Dir)
+	}
+	if err != nil {
+		discard(d.cfg.Dir)
+		d.lock.Close()
+		return fmt.Errorf("run: cannot make the event log: %w", err)
+	}
+	d.arrivals = d.cfg.Instance.ByRelease()
+	d.clock = clock{d.manifest.Began.At}
+	d.progress.init(d)
 	return nil
+}
+
+// openLog opens the event log, of which so many bytes are valid.
+func (d *driver) openLog(flags int, valid int64) error {
+	d.out.Log = filepath.Join(d.cfg.Dir, eventsName)
+	f, err := os.OpenFile(d.out.Log, os.O_RDWR|os.O_CREATE|flags, 0o666)
+	d.log = eventLog{file: f, durable: valid}
+	return err
 }
 
 func (d *driver) run(ctx context.Context) (*Result, error) {
 	defer close(d.done)
+	defer d.lock.Close()
 	d.timer = time.NewTimer(0)
 	d.timer.Stop()
-	d.began = time.Now()
-	d.adopt()
-	defer d.disown()
+	if !d.e.Done() && ctx.Err() == nil {
+		if err := d.supervised(); err != nil {
+			return d.notBegun(err)
+		}
+	}
 	d.loop(ctx)
 	d.progress.last(d)
 	d.end()
 	return d.result(), d.err
+}
+
+// notBegun undoes begin, if this was to be the run's beginning.
+func (d *driver) notBegun(err error) (*Result, error) {
+	d.log.file.Close()
+	if d.old == nil {
+		discard(d.cfg.Dir)
+	}
+	return nil, fmt.Errorf("run: %w", err)
+}
+
+// now is the time on the run's clock.
+func (d *driver) now() sched.Time { return d.clock.now() }
+
+func (d *driver) fail(err error) {
+	if d.err == nil {
+		d.err = fmt.Errorf("run: %w", err)
+	}
+}
+
+// tell tells the user something at once.
+func (d *driver) tell(text string) {
+	if d.cfg.Notify != nil {
+		d.cfg.Notify(text)
+	}
+}
+
+// note tells the user something that the Result has, too.
+func (d *driver) note(text string) {
+	d.out.Notes = append(d.out.Notes, text)
+	d.tell(text)
 }

@@ -1,10 +1,10 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,39 +12,29 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-project/fairlead/engine"
+	"github.com/fairlead-project/fairlead/internal/supervise"
 	"github.com/fairlead-project/fairlead/sched"
 )
 
-// When a process runs, the log on disk has its start: not only soon, as it may
-// have with luck, but at once. To see that, the driver is held up between the first
-// start and whatever it does next, by a pipe nobody reads, as the second's output.
+// When a process is started, the log on the disk has its start.
 func TestLogNamesWhatRuns(t *testing.T) {
 	r := newTrial(t, "{name: m, slots: 2}", `
-- {name: a, stages: [{name: s, run: 'grep -c "startTask.*\"job\":\"a\"" "$LOG" >seen; touch looked'}]}
-- {name: b, stages: [{name: s, run: 'true'}]}
+- {name: a, stages: [{name: s, count: 3, run: 'true'}]}
 `)
-	r.cfg.Env = append(os.Environ(), "LOG="+filepath.Join(r.cfg.Dir, "events.jsonl"))
-	logs := filepath.Join(r.cfg.Dir, "logs/b/s")
-	if err := os.MkdirAll(logs, 0o777); err != nil {
-		t.Fatal(err)
+	f := newFake()
+	d := r.begun(f)
+	disk := &disk{logFile: d.log.file}
+	d.log.file = disk
+	started := 0
+	f.onStart = func(s supervise.Start) {
+		started++
+		log := r.read("run/events.jsonl")
+		equal(t, "bytes synced", disk.synced, int64(len(log)))
+		equal(t, "starts in the log", strings.Count(log, `"do":"startTask"`) >= started, true)
+		f.exit(s.Key, "")
 	}
-	pipe := filepath.Join(logs, "0.1.out")
-	if err := unix.Mkfifo(pipe, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	// Its other end opens after the first task has looked, and stays open.
-	held := make(chan *os.File, 1)
-	go r.when("looked", func() {
-		f, err := os.OpenFile(pipe, os.O_RDWR, 0)
-		if err != nil {
-			t.Error(err)
-		}
-		held <- f
-	})
-	res := r.run(t.Context())
-	(<-held).Close()
-	equal(t, "states", r.states(res), "a:done b:done")
-	equal(t, "starts of it in the log", r.read("seen"), "1\n")
+	must[*Result](t)(d.run(t.Context()))
+	equal(t, "started", started, 3)
 }
 
 // Times in the log increase strictly, even while the clock stands still.
@@ -55,14 +45,11 @@ func TestTimesIncrease(t *testing.T) {
 - {name: c, stages: [{name: s, run: 'true'}]}
 `)
 	r.cfg.Policy = &toy{}
-	d, err := newDriver(r.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := r.begun()
 	d.timer = time.NewTimer(0)
-	d.began = time.Now().Add(time.Hour)
+	d.clock.origin = supervise.Now() + 1e12
 	for j := range r.cfg.Instance.Jobs {
-		d.step(engine.Arrived(sched.JobID(j)))
+		d.step(d.now(), engine.Arrived(sched.JobID(j)))
 	}
 	d.end()
 	if d.err != nil {
@@ -85,7 +72,7 @@ func logTimes(t *testing.T, path string) string {
 	var times []string
 	for {
 		now, _, err := log.Next()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.ErrUnexpectedEOF) { // no end line: the run is not done
 			return strings.Join(times, " ")
 		}
 		if err != nil {
@@ -95,49 +82,99 @@ func logTimes(t *testing.T, path string) string {
 	}
 }
 
-// disk takes so many writes and is full then.
+// disk counts what has been synced, and is full when told.
 type disk struct {
-	file   *os.File
-	writes int
+	logFile
+	synced, written int64
+	full            func() error // called before every write and sync; nil: never full
+	half            bool         // writes half of what does not fit
 }
 
-func (d *disk) Write(p []byte) (int, error) {
-	if d.writes--; d.writes < 0 {
-		return 0, unix.ENOSPC
+func (d *disk) WriteAt(p []byte, off int64) (int, error) {
+	if d.full != nil {
+		if err := d.full(); err != nil {
+			if d.half {
+				_, _ = d.logFile.WriteAt(p[:len(p)/2], off)
+			}
+			return len(p) / 2, err
+		}
 	}
-	return d.file.Write(p)
+	n, err := d.logFile.WriteAt(p, off)
+	d.written = off + int64(n)
+	return n, err
 }
 
-// The event log cannot be written, from the start or later: nothing more starts,
-// everything ends and Run says why.
-func TestLogNotWritable(t *testing.T) {
-	for writes, explained := range []string{
-		"a was not started;b was not started",
-		"a was stopped: 0 of its 1 tasks had finished;b was not started",
-	} {
-		r := newTrial(t, "{name: m, slots: 2}", `
-- {name: a, stages: [{name: s, run: 'touch a; exec sleep 60'}]}
-- {name: b, release: 1s, stages: [{name: s, run: 'touch b'}]}
+func (d *disk) Sync() error {
+	if d.full != nil {
+		if err := d.full(); err != nil {
+			return err
+		}
+	}
+	d.synced = d.written
+	return d.logFile.Sync()
+}
+
+// While the disk is full nothing new starts, what runs goes on, the user is told, and
+// when there is room again nothing has been lost.
+func TestDiskFull(t *testing.T) {
+	for name, half := range map[string]bool{"nothing fits": false, "half of it fits": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newTrial(t, "{name: m, slots: 2}", `
+- {name: a, stages: [{name: s, count: 6, run: 'true'}]}
 `)
-		d, err := newDriver(r.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.log, err = engine.NewLogWriter(&disk{d.file, writes}, d.x, r.cfg.Header); err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		res, err := d.run(t.Context())
-		if err == nil || err.Error() != "run: cannot write the event log: no space left on device" {
-			t.Errorf("got %v", err)
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("took %v", took)
-		}
-		equal(t, "explained", strings.Join(res.Explain, ";"), explained)
-		for k, job := range []string{"a", "b"} {
-			_, err := os.Stat(filepath.Join(r.dir, job))
-			equal(t, job+" has run", err == nil, k < writes)
-		}
+			var told []string
+			r.cfg.Notify = func(s string) { told = append(told, s) }
+			f := newFake()
+			d := r.begun(f)
+			full, tries := false, 0
+			d.log.file = &disk{logFile: d.log.file, half: half, full: func() error {
+				if !full {
+					return nil
+				}
+				if tries++; tries < 3 {
+					return unix.ENOSPC
+				}
+				full = false
+				return nil
+			}}
+			var started []int32
+			f.onStart = func(s supervise.Start) {
+				equal(t, "disk full at a start", full, false)
+				started = append(started, s.Task)
+				if len(started) == 2 {
+					full = true
+				}
+				f.exit(s.Key, "")
+			}
+			began := time.Now()
+			res := must[*Result](t)(d.run(t.Context()))
+			equal(t, "states", r.states(res), "a:done")
+			equal(t, "started", len(started), 6)
+			equal(t, "tries", tries, 3)
+			if took := time.Since(began); took < time.Second || took > 10*time.Second {
+				t.Errorf("took %v, want a second for each try", took)
+			}
+			equal(t, "told", strings.Join(told, "\n"), "cannot write the event log: no space left on device: nothing more is started until that works\n"+
+				"the event log can be written again")
+			equal(t, "notes", len(res.Notes), 1)
+			r.replay(res)
+		})
 	}
+}
+
+// A disk that stays full ends the run only when the user does.
+func TestDiskStaysFull(t *testing.T) {
+	r := newTrial(t, "{name: m, slots: 2}", "- {name: a, stages: [{name: s, count: 6, run: 'true'}]}\n")
+	f := newFake()
+	d := r.begun(f)
+	d.log.file = &disk{logFile: d.log.file, full: func() error { return unix.EDQUOT }}
+	f.onStart = func(supervise.Start) { t.Error("something was started") }
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	defer cancel()
+	res, err := d.run(ctx)
+	if err == nil || err.Error() != "run: cannot write the event log: disk quota exceeded" {
+		t.Errorf("got %v", err)
+	}
+	equal(t, "interrupted", res.Interrupted, true)
+	equal(t, "closed", f.closed, true)
 }

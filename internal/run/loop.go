@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-project/fairlead/engine"
 	"github.com/fairlead-project/fairlead/policy"
@@ -16,63 +13,71 @@ import (
 )
 
 // loop runs until all jobs have ended or the run has to stop. All that has come
-// in is delivered before a wake-up that is due, so that a decision knows it.
+// in is delivered before a wake-up that is due, so that a decision knows it; starts
+// are sent when a round of decisions is on the disk.
 func (d *driver) loop(ctx context.Context) {
 	for {
 		d.receive()
-		if d.kin.next <= d.now() {
-			d.look()
-		}
+		now := d.now()
 		switch {
-		case d.err != nil || d.failFast || d.e.Done():
+		case d.err != nil || d.failFast:
+			return
+		case d.e.Done() && d.commit():
 			return
 		case ctx.Err() != nil:
 			d.out.Interrupted = true
 			return
-		case d.wake <= d.now():
+		case d.wake <= now:
 			d.wake = sched.Never
-			d.step(engine.Event{Kind: engine.Wake})
-		case d.wake == sched.Never && len(d.arrivals) == 0 && len(d.running)+len(d.pending)+d.solves == 0:
+			d.step(now, engine.Event{Kind: engine.Wake})
+		case d.wake == sched.Never && len(d.arrivals)+len(d.running)+d.solves == 0 && !d.e.Done():
 			d.fail(fmt.Errorf("nothing more can happen, but jobs are left:\n  %s", strings.Join(d.e.Blocked(), "\n  ")))
-		case len(d.pending) == 0:
+		case len(d.unsent) > 0 && d.full == nil || d.nextWrite <= now:
+			d.commit()
+		case len(d.running) > 0 && d.nextPoll <= now:
+			d.poll()
+		case d.record.due <= now:
+			d.record.flush(d)
+		default:
 			d.sleep(ctx)
 		}
 	}
 }
 
-// receive delivers what has come in: releases, messages.
+// receive delivers what has come in: releases, exits, solutions.
 func (d *driver) receive() {
 	for len(d.arrivals) > 0 && d.err == nil && d.cfg.Instance.Jobs[d.arrivals[0]].Release <= d.now() {
 		j := d.arrivals[0]
 		d.arrivals = d.arrivals[1:]
-		d.step(engine.Arrived(j))
+		d.step(d.now(), engine.Arrived(j))
 		d.progress.stale = true
 	}
 	for d.err == nil {
-		if len(d.pending) > 0 {
-			m := d.pending[0]
-			d.pending = d.pending[1:]
-			d.handle(m)
-			continue
-		}
 		select {
-		case m := <-d.msgs:
-			d.handle(m)
-			continue
+		case ev := <-d.events:
+			d.handle(ev)
+		case s := <-d.solved:
+			d.answer(s)
 		default:
+			return
 		}
-		return
 	}
 }
 
-// sleep waits for the next message, release or wake-up, for the time to show
-// progress, or for the end of ctx.
+// sleep waits for the next event, solution, release or wake-up, for the time to do
+// something else, or for the end of ctx.
 func (d *driver) sleep(ctx context.Context) {
-	if err := d.log.Flush(); err != nil {
-		d.logFailed(err)
-		return
+	if d.full == nil {
+		_ = d.writer.Flush() // into memory
+		if d.log.flush() != nil {
+			d.commit() // it will say what is wrong
+			return
+		}
 	}
-	until := min(d.wake, d.progress.show(d), d.kin.next)
+	until := min(d.wake, d.progress.show(d), d.nextWrite, d.record.due)
+	if len(d.running) > 0 {
+		until = min(until, d.nextPoll)
+	}
 	if len(d.arrivals) > 0 {
 		until = min(until, d.cfg.Instance.Jobs[d.arrivals[0]].Release)
 	}
@@ -81,84 +86,31 @@ func (d *driver) sleep(ctx context.Context) {
 		defer d.timer.Stop()
 	}
 	select {
-	case m := <-d.msgs:
-		d.handle(m)
+	case ev := <-d.events:
+		d.handle(ev)
+	case s := <-d.solved:
+		d.answer(s)
 	case <-d.timer.C:
 	case <-ctx.Done():
 	}
 }
 
-// now is the time on the run's clock.
-func (d *driver) now() sched.Time { return sched.Time(time.Since(d.began)) }
-
-func (d *driver) fail(err error) {
-	if d.err == nil {
-		d.err = fmt.Errorf("run: %w", err)
+// step takes an event through the engine and into the log. Its time is later than
+// that of every event before. Starts wait until the log is on the disk.
+func (d *driver) step(at sched.Time, ev engine.Event) {
+	d.last = max(at, d.last+1)
+	actions, err := d.e.Step(d.last, ev)
+	if err == nil {
+		err = d.writer.Event(d.last, ev, actions)
 	}
-}
-
-func (d *driver) logFailed(err error) { d.fail(fmt.Errorf("cannot write the event log: %w", err)) }
-
-// post gives the driver a message, from another goroutine.
-func (d *driver) post(m message) {
-	select {
-	case d.msgs <- m:
-	case <-d.done:
-	}
-}
-
-func (d *driver) handle(m message) {
-	switch m.kind {
-	case exited:
-		d.ended(m.p, d.reap(m.p))
-	case notStarted:
-		d.ended(m.p, *m.exit)
-	case timeout:
-		if !m.p.collected {
-			m.p.timedOut = true
-			d.signal(unix.SIGTERM, m.p)
-			d.after(d.cfg.Grace, message{kind: kill, p: m.p})
-		}
-	case kill:
-		if !m.p.collected {
-			d.signal(unix.SIGKILL, m.p)
-		}
-	case solved:
-		d.solves--
-		if m.err == nil && m.solution == nil {
-			m.err = errors.New("the policy returned no solution")
-		}
-		if m.err != nil {
-			d.fail(fmt.Errorf("solve: %w", m.err))
-			return
-		}
-		d.out.Solution = m.solution
-		d.step(engine.Event{Kind: engine.Solved, Solution: m.solution})
-	}
-}
-
-// step takes an event through the engine and into the log, then acts. Its time is
-// later than that of every event before.
-func (d *driver) step(ev engine.Event) {
-	now := max(d.now(), d.last+1)
-	d.last = now
-	actions, err := d.e.Step(now, ev)
 	if err != nil {
 		d.fail(err)
-		return
-	}
-	err = d.log.Event(now, ev, actions)
-	if err == nil && slices.ContainsFunc(actions, isStart) {
-		err = d.log.Flush() // no process may run that the log on disk does not name
-	}
-	if err != nil {
-		d.logFailed(err)
 		return
 	}
 	for i := range actions {
 		switch a := &actions[i]; a.Kind {
 		case engine.StartTask:
-			d.start(now, a)
+			d.decided(a)
 		case engine.WakeAt:
 			d.wake = min(d.wake, a.At)
 		case engine.Solve:
@@ -170,7 +122,31 @@ func (d *driver) step(ev engine.Event) {
 	}
 }
 
-func isStart(a engine.Action) bool { return a.Kind == engine.StartTask }
+// commit brings the log to the disk, and then sends what waits for that. It reports
+// false if the log cannot be written now.
+func (d *driver) commit() bool {
+	err := d.writer.Flush() // into memory
+	if err == nil {
+		err = d.log.sync()
+	}
+	if err != nil {
+		d.nextWrite = d.now() + writeAgain
+		if d.full == nil {
+			d.note(fmt.Sprintf("cannot write the event log: %v: nothing more is started until that works", err))
+		}
+		d.full = err
+		return false
+	}
+	if d.full != nil {
+		d.tell("the event log can be written again")
+	}
+	d.full, d.nextWrite = nil, sched.Never
+	d.send()
+	return true
+}
+
+// writeAgain is how soon the log is tried again after it could not be written.
+const writeAgain = sched.Second
 
 func (d *driver) solve(r *policy.Request) {
 	solver, ok := d.cfg.Policy.(policy.Solver)
@@ -181,6 +157,23 @@ func (d *driver) solve(r *policy.Request) {
 	d.solves++
 	go func() {
 		s, err := solver.Solve(*r, d.stop.Load)
-		d.post(message{kind: solved, solution: s, err: err})
+		if err == nil && s == nil {
+			err = errors.New("the policy returned no solution")
+		}
+		select {
+		case d.solved <- solved{s, err}:
+		case <-d.done:
+		}
 	}()
+}
+
+// answer takes in what a solver has found.
+func (d *driver) answer(s solved) {
+	d.solves--
+	if s.err != nil {
+		d.fail(fmt.Errorf("solve: %w", s.err))
+		return
+	}
+	d.out.Solution = s.solution
+	d.step(d.now(), engine.Event{Kind: engine.Solved, Solution: s.solution})
 }

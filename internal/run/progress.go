@@ -15,6 +15,7 @@ const showEvery = sched.Time(50 * time.Millisecond)
 // progress counts tasks as they start and end.
 type progress struct {
 	jobs    []JobProgress
+	begun   []bool // something of the job has been started
 	running []Running
 	changed bool
 	stale   bool       // a job may have changed its state
@@ -23,9 +24,19 @@ type progress struct {
 
 func (g *progress) init(d *driver) {
 	g.jobs = make([]JobProgress, len(d.cfg.Instance.Jobs))
-	for j := range g.jobs {
-		for s := range d.cfg.Instance.Jobs[j].Stages {
-			g.jobs[j].Total += d.cfg.Instance.Jobs[j].Stages[s].Count
+	g.begun = make([]bool, len(g.jobs))
+	for s := range sched.StageID(d.x.Stages()) {
+		job := &g.jobs[d.x.StageJob(s)]
+		for t, end := d.x.StageTasks(s); t < end; t++ {
+			job.Total++
+			switch d.e.Task(t) {
+			case policy.TaskDone:
+				job.Done++
+			case policy.TaskFailed:
+				job.Failed++
+			case policy.TaskRunning:
+				job.Running++
+			}
 		}
 	}
 	g.stale = true
@@ -33,6 +44,7 @@ func (g *progress) init(d *driver) {
 
 func (g *progress) started(j sched.JobID) {
 	g.jobs[j].Running++
+	g.begun[j] = true
 	g.changed = true
 }
 
@@ -48,6 +60,12 @@ func (g *progress) ended(j sched.JobID, state policy.TaskState) {
 	}
 	g.changed = true
 	g.stale = g.stale || job.Failed > 0 || job.Done == job.Total
+}
+
+// recovered counts a task that has turned out to be done.
+func (g *progress) recovered(j sched.JobID) {
+	g.jobs[j].Done++
+	g.changed, g.stale = true, true
 }
 
 // show passes on where the run stands if that has changed. If it is too early for
@@ -66,8 +84,14 @@ func (g *progress) show(d *driver) sched.Time {
 		}
 	}
 	g.running = g.running[:0]
-	for _, p := range d.running {
-		g.running = append(g.running, Running{Task: p.task, Attempt: p.attempt, Machine: p.machine, Slot: p.slot, Since: p.since})
+	for j := range g.jobs {
+		g.jobs[j].Partial = 0
+	}
+	for _, a := range d.running {
+		g.jobs[a.stage.job].Partial += a.progress
+		g.running = append(g.running, Running{
+			Task: a.task, Attempt: a.attempt, Machine: a.machine, Slot: a.slot, Since: a.at, Progress: a.progress,
+		})
 	}
 	g.changed, g.stale, g.next = false, false, now+showEvery
 	d.cfg.Progress(Progress{Now: now, Jobs: g.jobs, Running: g.running})

@@ -42,14 +42,14 @@ func TestProgress(t *testing.T) {
 		most, now = max(most, running), p.Now
 	}
 	equal(t, "most at a time", most, 2)
-	equal(t, "last", fmt.Sprint(seen[len(seen)-1].Jobs), "[{done 3 3 0 0} {failed 1 0 0 1}]")
+	equal(t, "last", fmt.Sprint(seen[len(seen)-1].Jobs), "[{done 3 3 0 0 0} {failed 1 0 0 1 0}]")
 }
 
 // The end is shown however early it comes.
 func TestProgressOfShortRun(t *testing.T) {
 	r := newTrial(t, "{name: m}", "- {name: a, stages: [{name: s, run: ['true']}]}\n")
 	_, seen := r.watched()
-	equal(t, "last", fmt.Sprint(seen[len(seen)-1].Jobs), "[{done 1 1 0 0}]")
+	equal(t, "last", fmt.Sprint(seen[len(seen)-1].Jobs), "[{done 1 1 0 0 0}]")
 }
 
 // Many events do not mean many calls, and what changes between two calls is shown

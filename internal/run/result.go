@@ -23,19 +23,15 @@ const (
 )
 
 // failed records a failed attempt.
-func (d *driver) failed(s *stage, p *process, x exit, final bool) {
-	f := Failure{
-		Task: p.task, Attempt: p.attempt, Machine: p.machine, Final: final,
-		ExitCode: x.code, Signal: x.signal, Err: x.err,
-		Stdout: s.output(p.task, p.attempt, "out"), Stderr: s.output(p.task, p.attempt, "err"),
-	}
+func (d *driver) failed(f *Failure) {
 	if len(d.out.Failures) < maxTails {
 		f.Tail = tail(f.Stderr)
 	}
-	if _, known := d.failedAt[s.job]; final && !known {
-		d.failedAt[s.job] = len(d.out.Failures)
+	j := d.x.StageJob(d.e.TaskStage(f.Task))
+	if _, known := d.failedAt[j]; f.Final && !known {
+		d.failedAt[j] = len(d.out.Failures)
 	}
-	d.out.Failures = append(d.out.Failures, f)
+	d.out.Failures = append(d.out.Failures, *f)
 }
 
 // tail returns the last lines of a file, as far as it can be read, without
@@ -70,8 +66,11 @@ func tail(path string) []string {
 
 func (d *driver) result() *Result {
 	r := &d.out
-	r.Wall = time.Since(d.began)
-	r.Digest, r.Stats, r.Notes = d.e.Digest(), d.e.Stats(), d.pins.notes
+	r.Wall = time.Duration(d.now())
+	if d.finished {
+		r.Wall = time.Duration(d.last)
+	}
+	r.Digest, r.Stats = d.e.Digest(), d.e.Stats()
 	jobs := d.cfg.Instance.Jobs
 	r.States = make([]policy.JobState, len(jobs))
 	r.Schedule.Completion = make([]sched.Time, len(jobs))
@@ -95,13 +94,12 @@ func (d *driver) result() *Result {
 }
 
 // observe adds the tasks of s that completed to the schedule, and their sizes if
-// all did.
+// all did and were seen to.
 func (d *driver) observe(s sched.StageID) {
 	first, end := d.x.StageTasks(s)
 	sizes := make([]float64, 0, end-first)
 	for t := first; t < end; t++ {
-		if d.e.Task(t) == policy.TaskDone {
-			p := d.placed[t]
+		if p := d.placed[t]; d.e.Task(t) == policy.TaskDone && p.Task != sched.None {
 			d.out.Schedule.Tasks = append(d.out.Schedule.Tasks, p)
 			sizes = append(sizes, observedSize(p.Finish-p.Start, d.cfg.Instance.Machines[p.Machine].Speed))
 		}
@@ -132,20 +130,8 @@ func (d *driver) explain(j sched.JobID, state policy.JobState) string {
 		return fmt.Sprintf("%s failed: task %d of stage %s: %s", name, f.Task-s.first, s.stage.Name, f.Err)
 	case state == policy.JobNotRun:
 		return d.e.Explain(j)
-	case n.Done+n.Running+n.Failed == 0:
+	case !d.progress.begun[j]:
 		return name + " was not started"
 	}
 	return fmt.Sprintf("%s was stopped: %d of its %d tasks had finished", name, n.Done, n.Total)
-}
-
-// short formats a duration without the parts that are zero: 10m, not 10m0s.
-func short(t time.Duration) string {
-	s := t.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

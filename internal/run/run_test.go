@@ -37,7 +37,7 @@ type trial struct {
 // newTrial reads a workload: machines (of a flow-style list) and jobs.
 func newTrial(t *testing.T, machines, jobs string) *trial {
 	t.Helper()
-	text := "apiVersion: fairlead.dev/v1alpha1\nkind: Workload\ncluster: {machines: [" + machines + "]}\njobs:\n" + jobs
+	text := workloadText(machines, jobs)
 	f, err := workload.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -48,29 +48,40 @@ func newTrial(t *testing.T, machines, jobs string) *trial {
 	}
 	dir := t.TempDir()
 	return &trial{t, dir, Config{
-		Instance: in, Policy: dag.NewFIFO(), BaseDir: dir, Dir: filepath.Join(dir, "run"),
+		Instance: in, Policy: dag.NewFIFO(), NewPolicy: newFIFO, BaseDir: dir, Dir: filepath.Join(dir, "run"),
 		Grace: 200 * time.Millisecond, Header: engine.LogHeader{Policy: "dag/fifo"},
 	}}
+}
+
+func workloadText(machines, jobs string) string {
+	return "apiVersion: fairlead.dev/v1alpha1\nkind: Workload\ncluster: {machines: [" + machines + "]}\njobs:\n" + jobs
 }
 
 // run runs to the end and checks what must hold of every run: the schedule is
 // feasible, the log replays to the same digest, no child is left.
 func (r *trial) run(ctx context.Context) *Result {
 	r.t.Helper()
-	res, err := Run(ctx, r.cfg)
+	return r.checked(Run(ctx, r.cfg))
+}
+
+func (r *trial) checked(res *Result, err error) *Result {
+	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := check.Schedule(r.cfg.Instance, nil, &res.Schedule, check.Options{Observed: true}); err != nil {
+	unseen := strings.Contains(r.read("run/events.jsonl"), "taskRecovered") // and so not in the schedule
+	if _, err := check.Schedule(r.cfg.Instance, nil, &res.Schedule, check.Options{Observed: true}); err != nil && !unseen {
 		r.t.Errorf("the observed schedule is not feasible: %v", err)
 	}
 	r.replay(res)
-	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
-		r.t.Errorf("a child is left: wait gives %d, %v", pid, err)
-	}
+	r.eventually("no child is left", func() bool {
+		_, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		return err == unix.ECHILD
+	})
 	return res
 }
 
+// replay checks that the log leads a new engine to where the run ended.
 func (r *trial) replay(res *Result) {
 	r.t.Helper()
 	f, err := os.Open(res.Log)
@@ -78,20 +89,36 @@ func (r *trial) replay(res *Result) {
 		r.t.Fatal(err)
 	}
 	defer f.Close()
-	log, err := engine.NewLogReader(f)
+	e, again, err := engine.Resume(engine.Config{
+		Instance: r.cfg.Instance, Knowledge: r.cfg.Knowledge, Estimates: r.cfg.Estimates,
+		Seed: r.cfg.Seed, KeepGoing: r.cfg.KeepGoing, Backoff: r.cfg.Backoff,
+	}, newFIFO, f)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	e, err := engine.Replay(engine.Config{
-		Instance: r.cfg.Instance, Policy: dag.NewFIFO(), Knowledge: r.cfg.Knowledge,
-		Estimates: r.cfg.Estimates, Seed: r.cfg.Seed, KeepGoing: r.cfg.KeepGoing,
-	}, log)
-	if err != nil {
-		r.t.Fatal(err)
+	if again.Torn != "" || again.Ended != e.Done() || len(again.Open) > 0 {
+		r.t.Errorf("the log: torn %q, ended %v, done %v, open %v", again.Torn, again.Ended, e.Done(), again.Open)
 	}
 	if e.Digest() != res.Digest {
 		r.t.Errorf("replaying the log gives digest %x, the run had %x", e.Digest(), res.Digest)
 	}
+}
+
+func newFIFO() (policy.Policy, error) { return dag.NewFIFO(), nil }
+
+// resume goes on with the run, with what its directory says of it.
+func (r *trial) resume(ctx context.Context) *Result {
+	r.t.Helper()
+	r.recorded()
+	return r.checked(Resume(ctx, r.cfg))
+}
+
+// recorded takes the configuration from the run's directory.
+func (r *trial) recorded() {
+	r.t.Helper()
+	cfg := must[Config](r.t)(must[*Recorded](r.t)(Open(r.cfg.Dir)).Config())
+	cfg.NewPolicy, cfg.Env, cfg.Record, cfg.Notify, cfg.Progress = newFIFO, r.cfg.Env, r.cfg.Record, r.cfg.Notify, r.cfg.Progress
+	r.cfg = cfg
 }
 
 func (r *trial) states(res *Result) string {
@@ -185,9 +212,7 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	r.write("bin/show", "#!/bin/sh\nprintf '%s|' \"$@\" >argv.$FAIRLEAD_TASK\n", 0o777)
-	first := &r.cfg.Instance.Jobs[0].Stages[2]
-	first.Env = append(first.Env, sched.EnvVar{Name: "FAIRLEAD_JOB", Value: "no"}, sched.EnvVar{Name: "FAIRLEAD_TASK", Value: "no"})
-	r.cfg.Env = []string{"HOME=/home/x", "PATH=/nowhere", "TWICE=a", "TWICE=b", "FAIRLEAD_TASK=outer", "FAIRLEAD_RUN=outer", "PWD=/else"}
+	r.cfg.Env = []string{"HOME=/home/x", "PATH=/nowhere", "TWICE=a", "TWICE=b", "FAIRLEAD_TASK=outer", "FAIRLEAD_JOB=outer", "FAIRLEAD_RUN=outer", "PWD=/else"}
 	res := r.run(t.Context())
 	equal(t, "states", r.states(res), "j:done")
 
@@ -207,13 +232,14 @@ func TestEnvironment(t *testing.T) {
 		return vars
 	}
 	want := []string{
-		"FAIRLEAD_ATTEMPT=2", "FAIRLEAD_JOB=j", "FAIRLEAD_MACHINE=fast", "FAIRLEAD_SPEED=2.5", "FAIRLEAD_STAGE=env",
+		"FAIRLEAD_ATTEMPT=2", "FAIRLEAD_JOB=j", "FAIRLEAD_MACHINE=fast",
+		"FAIRLEAD_PROGRESS=" + filepath.Join(r.cfg.Dir, "logs/j/env/1.2.progress"), "FAIRLEAD_SPEED=2.5", "FAIRLEAD_STAGE=env",
 		"FAIRLEAD_TASK=1", "HOME=/home/x", "MINE=a b", "PATH=bin:/usr/bin:/bin", "PWD=" + filepath.Join(r.dir, "sub"), "TWICE=once",
 	}
 	if got := env("sub/env.1"); !slices.Equal(got, want) {
 		t.Errorf("environment %q, want %q", got, want)
 	}
-	if !strings.HasPrefix(mark, "outer ") || !strings.HasSuffix(mark, ".3.2") {
+	if !strings.HasPrefix(mark, "outer ") || !strings.Contains(mark, ".3.2.") {
 		t.Errorf("FAIRLEAD_RUN is %q", mark)
 	}
 	equal(t, "attempt of task 0", env("sub/env.0")[0], "FAIRLEAD_ATTEMPT=1")
@@ -317,7 +343,7 @@ func TestObservedSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for j, c := range res.Schedule.Completion {
-		if s := again.Schedule.Completion[j]; s > c || float64(c) > 1.15*float64(s)+50e6 {
+		if s := again.Schedule.Completion[j]; s > c || float64(c) > 1.15*float64(s)+500e6 {
 			t.Errorf("job %d completed at %v, simulated at %v", j, c, s)
 		}
 	}
@@ -465,7 +491,7 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.write("run/events.jsonl", "precious", 0o666)
-		}, "events.jsonl is the log of an earlier run: use another directory"},
+		}, "events.jsonl is of an earlier run: use another directory, or resume that run"},
 		{"directory is a file", func(r *trial, _ *sched.Stage) { r.write("run", "", 0o666) }, "run: cannot make the run's directory: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -499,14 +525,5 @@ func TestPolicyErrors(t *testing.T) {
 			}
 			equal(t, "explained", strings.Join(res.Explain, ";"), "a was not started")
 		})
-	}
-}
-
-func TestShort(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		10 * time.Minute: "10m", time.Hour: "1h", 90 * time.Second: "1m30s", 30 * time.Second: "30s",
-		time.Hour + time.Second: "1h0m1s", 250 * time.Millisecond: "250ms", 10 * time.Hour: "10h", 70 * time.Minute: "1h10m",
-	} {
-		equal(t, d.String(), short(d), want)
 	}
 }

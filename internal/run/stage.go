@@ -3,15 +3,12 @@ package run
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/fairlead-project/fairlead/internal/supervise"
 	"github.com/fairlead-project/fairlead/sched"
 	"github.com/fairlead-project/fairlead/workload"
 )
@@ -60,22 +57,19 @@ func fields(in *sched.Instance, j sched.JobID, st *sched.Stage, task int, m sche
 
 // stage is what the attempts of one stage have in common.
 type stage struct {
+	supervise.Stage
+	sent  bool // the supervisor knows it
 	stage *sched.Stage
 	job   sched.JobID
 	first sched.TaskID
-	dir   string   // working directory
-	env   []string // all but perAttempt
-	path  string   // where commands are looked for
-	logs  string   // directory of the outputs
-	made  bool     // logs exists
+	argv  []string // of all attempts; nil: it differs
+	limit int64    // bytes of memory, 0: any
 }
 
-// perAttempt are variables that differ between attempts. They and those of the
-// stage are the driver's own, whatever is inherited or written in the workload.
-var perAttempt = []string{"FAIRLEAD_TASK", "FAIRLEAD_MACHINE", "FAIRLEAD_ATTEMPT", "FAIRLEAD_SPEED", "FAIRLEAD_RUN"}
-
-// defaultPath is where commands are looked for without PATH, as execvp does.
-const defaultPath = "/bin:/usr/bin"
+// perAttempt are variables that differ between attempts, besides FAIRLEAD_RUN, which
+// the supervisor sets. They and those of the stage are our own, whatever is
+// inherited; a workload cannot set them.
+var perAttempt = []string{"FAIRLEAD_TASK", "FAIRLEAD_MACHINE", "FAIRLEAD_ATTEMPT", "FAIRLEAD_SPEED", "FAIRLEAD_PROGRESS"}
 
 // baseEnv copies an environment without what is set per attempt; of a variable
 // that occurs twice the last value counts, which not every program would see.
@@ -109,108 +103,62 @@ func (d *driver) prepare(s sched.StageID) *stage {
 	st, j := d.x.Stage(s), d.x.StageJob(s)
 	job := &d.cfg.Instance.Jobs[j]
 	first, _ := d.x.StageTasks(s)
-	p := &stage{stage: st, job: j, first: first, dir: st.Workdir, path: defaultPath}
-	if !filepath.IsAbs(p.dir) {
-		p.dir = filepath.Join(d.cfg.BaseDir, p.dir)
+	p := &stage{stage: st, job: j, first: first}
+	p.ID, p.Dir, p.Logs = int32(s), st.Workdir, logsOf(d.cfg.Dir, job.Name, st.Name)
+	if !filepath.IsAbs(p.Dir) {
+		p.Dir = filepath.Join(d.cfg.BaseDir, p.Dir)
 	}
-	p.logs = filepath.Join(d.cfg.Dir, "logs", job.Name, st.Name)
-	p.env = setenv(slices.Clone(d.env), "PWD", p.dir)
+	p.Env = setenv(slices.Clone(d.env), "PWD", p.Dir)
 	for _, v := range st.Env {
-		if !slices.Contains(perAttempt, v.Name) {
-			p.env = setenv(p.env, v.Name, v.Value)
-		}
+		p.Env = setenv(p.Env, v.Name, v.Value)
 	}
-	p.env = setenv(p.env, "FAIRLEAD_JOB", job.Name)
-	p.env = setenv(p.env, "FAIRLEAD_STAGE", st.Name)
-	for _, kv := range p.env {
-		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
-			p.path = path
-		}
+	p.Env = setenv(p.Env, "FAIRLEAD_JOB", job.Name)
+	p.Env = setenv(p.Env, "FAIRLEAD_STAGE", st.Name)
+	if !slices.ContainsFunc(st.Run.Argv, func(arg string) bool { return strings.Contains(arg, "{{") }) {
+		p.argv, _ = workload.Argv(st.Run, workload.Fields{}) // without templates it cannot fail
 	}
-	p.env = slices.Grow(p.env, len(perAttempt)) // so that attemptEnv need not copy
+	if d.cfg.MemoryLimits != nil {
+		p.limit = d.cfg.MemoryLimits[s]
+	}
 	d.stage[s] = p
 	return p
 }
 
-// mark returns the value of FAIRLEAD_RUN, by which an attempt's descendants are
-// known whatever became of their parents. A run inside of a task adds its own to it.
-func (d *driver) mark(p *process) string {
-	mark := fmt.Sprintf("%s.%d.%d", d.id, p.task, p.attempt)
-	for _, kv := range d.cfg.Env {
-		if outer, ok := strings.CutPrefix(kv, "FAIRLEAD_RUN="); ok {
-			return outer + " " + mark
+// outputOf names the files of an attempt at a stage's k-th task, but for suffixes.
+func outputOf(k int, attempt int32) string {
+	return strconv.Itoa(k) + "." + strconv.Itoa(int(attempt))
+}
+
+// output is outputOf an attempt.
+func (s *stage) output(t sched.TaskID, attempt int32) string {
+	return outputOf(int(t-s.first), attempt)
+}
+
+// file returns the path of a file of an attempt: its outputs, its progress.
+func (s *stage) file(a *attempt, suffix string) string {
+	return s.Logs + "/" + s.output(a.task, a.attempt) + "." + suffix
+}
+
+// start describes an attempt to the supervisor.
+func (d *driver) start(a *attempt) (supervise.Start, error) {
+	s, machine := a.stage, &d.cfg.Instance.Machines[a.machine]
+	k := int(a.task - s.first)
+	argv := s.argv
+	if argv == nil {
+		var err error
+		if argv, err = workload.Argv(s.stage.Run, fields(d.cfg.Instance, s.job, s.stage, k, a.machine, a.attempt)); err != nil {
+			return supervise.Start{}, err
 		}
 	}
-	return mark
-}
-
-// attemptEnv returns the environment of one attempt, valid until the next call.
-func (s *stage) attemptEnv(task int, machine *sched.Machine, attempt int32, mark string) []string {
-	return append(s.env,
-		perAttempt[0]+"="+strconv.Itoa(task),
-		perAttempt[1]+"="+machine.Name,
-		perAttempt[2]+"="+strconv.Itoa(int(attempt)),
-		perAttempt[3]+"="+strconv.FormatFloat(machine.Speed, 'f', -1, 64),
-		perAttempt[4]+"="+mark)
-}
-
-// output returns the path of an attempt's standard output or error.
-func (s *stage) output(t sched.TaskID, attempt int32, suffix string) string {
-	return filepath.Join(s.logs, fmt.Sprintf("%d.%d.%s", t-s.first, attempt, suffix))
-}
-
-// create opens an attempt's standard output or error.
-func (s *stage) create(t sched.TaskID, attempt int32, suffix string) (*os.File, error) {
-	if !s.made {
-		if err := os.MkdirAll(s.logs, 0o777); err != nil {
-			return nil, err
-		}
-		s.made = true
-	}
-	return os.OpenFile(s.output(t, attempt, suffix), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-}
-
-// lookup finds a command as a shell in the stage's working directory would.
-func (s *stage) lookup(name string) (string, error) {
-	switch {
-	case name == "":
-		return name, fs.ErrNotExist
-	case strings.Contains(name, "/"):
-		return name, s.executable(name)
-	}
-	denied := ""
-	for _, dir := range filepath.SplitList(s.path) {
-		file := filepath.Join(dir, name)
-		if !filepath.IsAbs(file) {
-			file = "./" + file
-		}
-		switch err := s.executable(file); {
-		case err == nil:
-			return file, nil
-		case errors.Is(err, fs.ErrPermission):
-			denied = file
-		}
-	}
-	if denied != "" {
-		return denied, fs.ErrPermission
-	}
-	return name, fs.ErrNotExist
-}
-
-// executable reports why file, relative to the working directory, cannot be run.
-func (s *stage) executable(file string) error {
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(s.dir, file)
-	}
-	if err := unix.Access(file, unix.X_OK); err != nil {
-		return err
-	}
-	var info unix.Stat_t
-	if err := unix.Stat(file, &info); err != nil {
-		return err
-	}
-	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return unix.EISDIR
-	}
-	return nil
+	return supervise.Start{
+		Key: a.key(), Stage: s.ID, Output: s.output(a.task, a.attempt), Argv: argv,
+		Env: []string{
+			perAttempt[0] + "=" + strconv.Itoa(k),
+			perAttempt[1] + "=" + machine.Name,
+			perAttempt[2] + "=" + strconv.Itoa(int(a.attempt)),
+			perAttempt[3] + "=" + strconv.FormatFloat(machine.Speed, 'f', -1, 64),
+			perAttempt[4] + "=" + s.file(a, "progress"),
+		},
+		Machine: int32(a.machine), Timeout: s.stage.Timeout, Memory: s.limit,
+	}, nil
 }

@@ -22,7 +22,8 @@ type Stage struct {
 }
 
 // Start is a process to be started: standard input is empty, the outputs go to
-// Output.out and Output.err in the stage's Logs.
+// Output.out and Output.err in the stage's Logs. Those of a start that succeeded and
+// wrote nothing may be removed.
 type Start struct {
 	Key
 	Stage   int32         `json:"stage"`
@@ -47,6 +48,9 @@ type Exit struct {
 	// Lost: how it ended is not known, since the supervisor that would have seen it
 	// had died; nothing of it runs any more.
 	Lost bool `json:"lost,omitempty"`
+	// Stopped: it was told to end, by the driver or because the supervisor had to end,
+	// so that how it ended says nothing.
+	Stopped bool `json:"stopped,omitempty"`
 	// OutOfMemory: the system ended it, or a process of it, for its use of memory.
 	OutOfMemory bool `json:"oom,omitempty"`
 	// CPU is user and system time, of it and its children; 0: unknown.

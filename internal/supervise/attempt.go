@@ -148,6 +148,7 @@ func (s *supervisor) settle(p *process, now time.Time) {
 			s.due(p, settlePoll) // what is no child of this process ends unseen
 			return
 		}
+		p.outputs = [2]string{} // they may write to them
 		s.outOfReach(fmt.Sprintf("processes of task %d, attempt %d do not end even when killed, or have other rights (group %d)", p.key.Task, p.key.Attempt, p.pid))
 	}
 	p.group.read(&p.exit)
@@ -184,6 +185,9 @@ func (s *supervisor) report(p *process) {
 	x := &p.exit
 	if len(x.Err) > maxErr {
 		x.Err = x.Err[:maxErr] + "…"
+	}
+	if x.Err == "" {
+		s.recycle(p)
 	}
 	s.journal.ended(x)
 	s.ready = append(s.ready, x)

@@ -89,6 +89,7 @@ func BenchmarkForkExec(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer null.Close()
+	sup := &supervisor{}
 	own, children := ownCPU(b), childrenCPU(b)
 	pids := make(chan int, 2)
 	wait := func() {
@@ -102,7 +103,7 @@ func BenchmarkForkExec(b *testing.B) {
 		}
 		var fds [2]int
 		for k, suffix := range []string{".out", ".err"} {
-			if fds[k], err = st.create(fmt.Sprint(i) + suffix); err != nil {
+			if fds[k], err = sup.create(st, fmt.Sprint(i)+suffix); err != nil {
 				b.Fatal(err)
 			}
 		}

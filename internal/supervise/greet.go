@@ -137,6 +137,7 @@ func (s *supervisor) end() error {
 		stuck = fmt.Errorf("%d processes do not end even when killed; the first has the id %d: see what it waits for with ps -o stat,wchan", n, first)
 	}
 	s.limits.remove()
+	s.removeSpare()
 	err := s.journal.close()
 	if err != nil {
 		err = fmt.Errorf("the journal of this run is incomplete: %w", err)

@@ -57,6 +57,11 @@ type past struct {
 }
 
 // openJournal opens the journal in dir, or makes it, waits until nobody else writes
+// journalFile is a file whose contents alone are synced.
+type journalFile struct{ *os.File }
+
+func (f journalFile) Sync() error { return Datasync(f.File) }
+
 // it, reads it, and cuts off what a crash has torn, of which it keeps a copy.
 func openJournal(dir string) (j *journal, was past, err error) {
 	path := filepath.Join(dir, journalName)
@@ -80,7 +85,7 @@ func openJournal(dir string) (j *journal, was past, err error) {
 			return nil, was, fmt.Errorf("another supervisor holds the journal %s", path)
 		}
 	}
-	j = newJournal(syncFile{f})
+	j = newJournal(journalFile{f})
 	if was, err = j.read(f); err != nil {
 		return nil, was, fmt.Errorf("cannot read the journal: %w", err)
 	}

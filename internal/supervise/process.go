@@ -3,6 +3,7 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -16,7 +17,8 @@ type process struct {
 	pid     int // also the number of its group
 	timeout time.Duration
 	memory  int64
-	group   *group // nil: it has none
+	outputs [2]string // paths of its files
+	group   *group    // nil: it has none
 
 	due      time.Time // when next to do something about it; zero: nothing is
 	told     told
@@ -42,16 +44,17 @@ const (
 // says why, in the words and with the exit code of a shell, or returns an error if
 // that is for want of space, which may change.
 func (s *supervisor) launch(st *stage, r *Start, p *process) (failure, error) {
-	stdout, err := st.create(r.Output + ".out")
+	stdout, err := s.create(st, r.Output+".out")
 	if err != nil {
 		return cannotMake("output", err)
 	}
 	defer unix.Close(stdout)
-	stderr, err := st.create(r.Output + ".err")
+	stderr, err := s.create(st, r.Output+".err")
 	if err != nil {
 		return cannotMake("error", err)
 	}
 	defer unix.Close(stderr)
+	p.outputs = [2]string{filepath.Join(st.Logs, r.Output+".out"), filepath.Join(st.Logs, r.Output+".err")}
 	if len(r.Argv) == 0 {
 		return failure{notFound, "command not found: there is none"}, nil
 	}
@@ -139,8 +142,13 @@ func (p *process) collect() {
 		x.Code = status.ExitStatus()
 		x.Err = fmt.Sprintf("exit status %d", x.Code)
 	}
-	if p.timedOut {
+	switch {
+	case p.timedOut:
 		x.Err = "timed out after " + short(p.timeout)
+	case p.told != toldNothing:
+		if x.Stopped = true; x.Err == "" {
+			x.Err = "stopped"
+		}
 	}
 }
 

@@ -85,6 +85,7 @@ func (x *Exit) appendTo(b []byte) []byte {
 		b = appendText(b, "signal", x.Signal)
 		b = appendText(b, "err", x.Err)
 		b = appendTrue(b, "lost", x.Lost)
+		b = appendTrue(b, "stopped", x.Stopped)
 		b = appendTrue(b, "oom", x.OutOfMemory)
 		b = appendInt(b, "cpu", int64(x.CPU))
 		return appendInt(b, "rss", x.MaxRSS)

@@ -59,16 +59,21 @@ func (s *stage) attemptEnv(r *Start) []string {
 
 // create opens an attempt's standard output or error. (Not as an [os.File], which
 // would cost six more system calls.)
-func (s *stage) create(name string) (fd int, err error) {
-	if !s.made {
-		if err := os.MkdirAll(s.Logs, 0o777); err != nil {
+func (s *supervisor) create(st *stage, name string) (fd int, err error) {
+	if !st.made {
+		if err := os.MkdirAll(st.Logs, 0o777); err != nil {
 			return 0, err
 		}
-		s.made = true
+		st.made = true
 	}
-	path := filepath.Join(s.Logs, name)
+	path := filepath.Join(st.Logs, name)
+	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC | unix.O_CLOEXEC
+	if n := len(s.spare); n > 0 {
+		_ = unix.Rename(s.spare[n-1], path) // or else a new one is made
+		s.spare = s.spare[:n-1]
+	}
 	for {
-		fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o666)
+		fd, err = unix.Open(path, flags, 0o666)
 		if err != unix.EINTR {
 			break
 		}
@@ -77,6 +82,26 @@ func (s *stage) create(name string) (fd int, err error) {
 		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return fd, nil
+}
+
+// recycle puts the outputs of an attempt that succeeded aside for later attempts if
+// nothing is in them. To make a file and to remove it takes the system several times
+// as long as to give it another name, and most tasks write nothing.
+func (s *supervisor) recycle(p *process) {
+	for _, path := range p.outputs {
+		var info unix.Stat_t
+		if unix.Lstat(path, &info) == nil && info.Size == 0 && info.Mode&unix.S_IFMT == unix.S_IFREG && info.Nlink == 1 {
+			s.spare = append(s.spare, path)
+		}
+	}
+}
+
+// removeSpare removes the files that no attempt has wanted.
+func (s *supervisor) removeSpare() {
+	for _, path := range s.spare {
+		_ = unix.Unlink(path) // an empty file that stays does no harm
+	}
+	s.spare = nil
 }
 
 // lookup finds a command as a shell in the stage's working directory would; like

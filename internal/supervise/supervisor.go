@@ -57,6 +57,7 @@ type supervisor struct {
 	notes   []note    // for the next driver
 	leaveAt time.Time // when nothing runs and there is no driver
 
+	spare []string // empty files for outputs
 	held  []*Start // for want of space on the disk
 	retry time.Time
 	ready []*Exit // what is reported as soon as the journal has it

@@ -4,4 +4,5 @@ package supervise
 
 import "os"
 
-type syncFile struct{ *os.File }
+// Datasync brings a file to the disk.
+func Datasync(f *os.File) error { return f.Sync() }

@@ -11,21 +11,31 @@ const (
 	// goes through, and the relative error 2^-50 allowed in each datum, of which
 	// a term holds up to six.
 	sumRoundings = 128
+	// releasedRoundings covers, per node, what the timeline adds. A mean busy time by
+	// itself may be far off: a rounding decides how much of a job is done before it is
+	// preempted. But the bound is a sum, with nonnegative coefficients, of the integrals
+	// of time over the work of prefixes of the order. The timeline lays that work out in
+	// runs of whole jobs, at most two pieces per job, and each piece starts no later than
+	// the one before it ends, up to two roundings. So no integral exceeds the least
+	// possible one by more than some six units in the last place per node.
+	releasedRoundings = 12
 )
 
 // bounder computes lower bounds from multipliers.
 type bounder struct {
 	q     *core
 	order *orderer
+	line  *timeline
 	ratio []float64 // −w'_j/p_j
+	c     []float64 // the last minimiser
 	// The repaired multipliers and reduced weights of the last bound.
 	arc, head, reduced []float64
 }
 
 func newBounder(q *core) *bounder {
 	return &bounder{
-		q: q, order: newOrderer(q.sizedNodes()), ratio: make([]float64, q.n),
-		arc: make([]float64, len(q.from)), head: make([]float64, q.n), reduced: make([]float64, q.n),
+		q: q, order: newOrderer(q.sizedNodes()), line: newTimeline(q),
+		ratio: make([]float64, q.n), c: make([]float64, q.n), arc: make([]float64, len(q.from)), head: make([]float64, q.n), reduced: make([]float64, q.n),
 	}
 }
 
@@ -33,7 +43,11 @@ func newBounder(q *core) *bounder {
 // lower bound that these prove, rounded down. b.reduced is at most the exact w'.
 func (b *bounder) bound(lam, nu []float64) float64 {
 	value := b.repair(lam, nu) + b.smith()
-	return value * (1 - float64(len(b.q.from)+3*b.q.n+sumRoundings)*ulp)
+	perNode := 3
+	if b.q.released() {
+		perNode = releasedRoundings
+	}
+	return value * (1 - float64(len(b.q.from)+perNode*b.q.n+sumRoundings)*ulp)
 }
 
 // repair scales the multipliers on what enters each node, last node first, so that
@@ -90,7 +104,8 @@ func flush(x float64) float64 {
 	return x
 }
 
-// smith returns min over C in (Q) of reduced·C, up to rounding. That the order is
+// smith returns min over C in (Q) of reduced·C, up to rounding, which is attained by
+// preemptive Smith's rule: always the largest ratio among what is released. That the order is
 // by rounded ratios costs no more than rounding either: it is the exact order for
 // weights ratio_j·p_j, which are within one rounding of the given ones.
 func (b *bounder) smith() float64 {
@@ -100,24 +115,21 @@ func (b *bounder) smith() float64 {
 			b.ratio[j] = -w / q.p[j]
 		}
 	}
+	order := b.order.sort(b.ratio)
 	before, value := 0.0, 0.0
-	for _, j := range b.order.sort(b.ratio) {
-		c := (before+q.p[j]/2)/q.mu + q.off[j]
-		before += q.p[j]
-		value += float64(b.reduced[j] * c)
+	if q.released() {
+		b.line.reset()
+	}
+	for _, j := range order {
+		if c := q.tail[j]; q.released() {
+			b.c[j] = c + b.line.fill(q.release[j], q.p[j])/q.p[j]
+		} else {
+			b.c[j] = c + (before+q.p[j]/2)/q.mu
+			before += q.p[j]
+		}
+		value += float64(b.reduced[j] * b.c[j])
 	}
 	return value
-}
-
-// point writes to c the minimiser of the last call of smith.
-func (b *bounder) point(c []float64) {
-	q := b.q
-	clear(c)
-	before := 0.0
-	for _, j := range b.order.ord {
-		c[j] = (before+q.p[j]/2)/q.mu + q.off[j]
-		before += q.p[j]
-	}
 }
 
 // longestPath writes to lam, nu the multipliers that prove C_j ≥ the longest path

@@ -11,7 +11,7 @@ func ExampleSolve() {
 	p := &queyranne.Problem{
 		Mu:     3,
 		Size:   []float64{4, 2, 1},
-		Rate:   []float64{3, 1, 2},
+		Tail:   []float64{2.0 / 3, 1, 0.25},
 		Lo:     []float64{4.0 / 3, 2, 0.5},
 		Lag:    []float64{4.0 / 3, 2, 0.5},
 		Weight: []float64{0, 1, 3},

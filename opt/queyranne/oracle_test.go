@@ -24,15 +24,21 @@ func mul(x ...*big.Rat) *big.Rat {
 
 // rowOf returns f(S) exactly, S given as a bit mask.
 func rowOf(p *Problem, set int) *big.Rat {
+	var release *big.Rat
 	work, f := new(big.Rat), new(big.Rat)
 	for j, s := range p.Size {
 		if set>>j&1 == 1 && s > 0 {
 			work.Add(work, num(s))
-			f.Add(f, new(big.Rat).Quo(mul(num(s), num(s)), num(p.Rate[j])))
+			f.Add(f, mul(num(s), num(p.Tail[j])))
+			if release == nil || num(p.release(j)).Cmp(release) < 0 {
+				release = num(p.release(j))
+			}
 		}
 	}
-	f.Add(f, new(big.Rat).Quo(mul(work, work), num(p.Mu)))
-	return f.Mul(f, big.NewRat(1, 2))
+	if release != nil {
+		f.Add(f, mul(release, work))
+	}
+	return f.Add(f, new(big.Rat).Quo(mul(work, work, big.NewRat(1, 2)), num(p.Mu)))
 }
 
 // optimum solves p exactly, with a row for every subset.
@@ -107,16 +113,52 @@ func proved(t *testing.T, p *Problem, r *Result) *big.Rat {
 	slices.SortFunc(order, func(a, b int) int {
 		return mul(reduced[b], num(p.Size[a])).Cmp(mul(reduced[a], num(p.Size[b])))
 	})
-	before := new(big.Rat)
+	mean := busyTimes(p, order)
 	for _, j := range order {
-		s := num(p.Size[j])
-		half := mul(s, big.NewRat(1, 2))
-		c := new(big.Rat).Add(new(big.Rat).Quo(new(big.Rat).Add(before, half), num(p.Mu)),
-			new(big.Rat).Quo(half, num(p.Rate[j])))
-		before.Add(before, s)
-		value.Add(value, mul(reduced[j], c))
+		value.Add(value, mul(reduced[j], new(big.Rat).Add(mean[j], num(p.Tail[j]))))
 	}
 	return value
+}
+
+// busyTimes simulates one machine of speed μ that always runs the first job of the
+// order that is released and not finished, and returns the mean of the times at which
+// each job is worked on.
+func busyTimes(p *Problem, order []int) []*big.Rat {
+	now, mean, left := new(big.Rat), make([]*big.Rat, len(p.Size)), make([]*big.Rat, len(p.Size))
+	for _, j := range order {
+		mean[j], left[j] = new(big.Rat), num(p.Size[j])
+	}
+	for {
+		run := -1
+		var until *big.Rat // the next release
+		for _, j := range order {
+			switch r := num(p.release(j)); {
+			case left[j].Sign() == 0:
+			case r.Cmp(now) > 0:
+				if until == nil || r.Cmp(until) < 0 {
+					until = r
+				}
+			case run < 0:
+				run = j
+			}
+		}
+		if run < 0 {
+			if until == nil {
+				return mean
+			}
+			now = until
+			continue
+		}
+		step := new(big.Rat).Quo(left[run], num(p.Mu))
+		if until != nil && new(big.Rat).Add(now, step).Cmp(until) > 0 {
+			step.Sub(until, now)
+		}
+		work := mul(step, num(p.Mu))
+		middle := new(big.Rat).Add(now, mul(step, big.NewRat(1, 2)))
+		mean[run].Add(mean[run], mul(middle, new(big.Rat).Quo(work, num(p.Size[run]))))
+		left[run].Sub(left[run], work)
+		now = new(big.Rat).Add(now, step)
+	}
 }
 
 // feasible fails unless c satisfies every row: (lo) and (arc) exactly, (Q) up to
@@ -179,8 +221,14 @@ func TestExactOptimum(t *testing.T) {
 
 // TestRigorousBound recomputes larger bounds exactly, at every stage of a solve.
 func TestRigorousBound(t *testing.T) {
-	for _, c := range []struct{ n, iterations int }{{30, 1}, {60, 16}, {200, 200}, {400, 2000}} {
+	for _, c := range []struct {
+		n, iterations int
+		released      bool
+	}{{30, 1, false}, {60, 16, false}, {200, 200, false}, {400, 2000, false}, {30, 1, true}, {60, 16, true}, {200, 200, true}, {300, 500, true}} {
 		p := layered(c.n, uint64(c.n))
+		if c.released {
+			p = released(p)
+		}
 		r, err := Solve(p, Options{MaxIterations: c.iterations, Tolerance: 1e-12})
 		if err != nil {
 			t.Fatal(err)
@@ -195,19 +243,30 @@ func TestRigorousBound(t *testing.T) {
 	}
 }
 
-// subsets returns the largest violation over all subsets.
+// subsets returns the largest violation over all subsets of the strongest valid row:
+// what the work of the set takes on one machine.
 func subsets(p *Problem, c []float64) float64 {
 	worst := 0.0
 	for set := 1; set < 1<<len(c); set++ {
-		v, _ := rowOf(p, set).Float64()
-		for j := range c {
-			if set>>j&1 == 1 {
-				v -= p.Size[j] * c[j]
-			}
-		}
-		worst = max(worst, v)
+		worst = max(worst, violation(p, set, c))
 	}
 	return worst
+}
+
+func violation(p *Problem, set int, c []float64) float64 {
+	var order []int
+	for j := range c {
+		if set>>j&1 == 1 && p.Size[j] > 0 {
+			order = append(order, j)
+		}
+	}
+	v := 0.0
+	mean := busyTimes(p, order)
+	for _, j := range order {
+		m, _ := mean[j].Float64()
+		v += p.Size[j] * (m + p.Tail[j] - c[j])
+	}
+	return v
 }
 
 // TestSeparationAgainstEnumeration: the prefixes of the key order hold a most
@@ -249,7 +308,7 @@ func TestSeparationKey(t *testing.T) {
 	// Node 0 is wide (μ_0 = μ), node 1 narrow: 1 completes later, but its work is
 	// centred earlier. {1} is violated, {0} and {0, 1} are not.
 	p := &Problem{
-		Mu: 4, Size: []float64{4, 4}, Rate: []float64{4, 1},
+		Mu: 4, Size: []float64{4, 4}, Tail: []float64{0.5, 2},
 		Lo: make([]float64, 2), Lag: make([]float64, 2), Weight: make([]float64, 2),
 	}
 	c := []float64{2.3, 2.4}
@@ -303,7 +362,7 @@ func TestProjection(t *testing.T) {
 		permutations(q.n, func(perm []int) {
 			sum, before := 0.0, 0.0
 			for _, j := range perm {
-				z := (before+p.Size[j]/2)/p.Mu + p.Size[j]/(2*p.Rate[j])
+				z := (before+p.Size[j]/2)/p.Mu + p.Tail[j]
 				before += p.Size[j]
 				sum += p.Size[j] * (from[j] - c[j]) * (z - c[j])
 			}

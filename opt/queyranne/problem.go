@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Arc says that To completes at least its lag after From.
@@ -12,13 +13,14 @@ type Arc struct{ From, To int32 }
 // Problem is one linear program; see the package comment. All slices but Arcs
 // have one entry per node.
 type Problem struct {
-	Mu     float64   // μ > 0, work per second of everything
-	Size   []float64 // p_j ≥ 0; 0: the node is in no row of (Q), like a sink
-	Rate   []float64 // 0 < μ_j ≤ μ; ignored where Size is 0
-	Lo     []float64 // lo_j ≥ 0, seconds
-	Lag    []float64 // lag_j ≥ 0, seconds
-	Weight []float64 // w_j ≥ 0
-	Arcs   []Arc     // acyclic; parallel arcs are harmless
+	Mu      float64   // μ > 0, work per second of everything
+	Size    []float64 // p_j ≥ 0; 0: the node is in no row of (Q), like a sink
+	Tail    []float64 // a_j ≥ 0, seconds; ignored where Size is 0
+	Release []float64 // r_j ≥ 0, seconds; nil: all 0; ignored where Size is 0
+	Lo      []float64 // lo_j ≥ 0, seconds
+	Lag     []float64 // lag_j ≥ 0, seconds
+	Weight  []float64 // w_j ≥ 0
+	Arcs    []Arc     // acyclic; parallel arcs are harmless
 }
 
 // ErrProblem is wrapped by every error of [Problem.Validate].
@@ -40,9 +42,9 @@ func (p *Problem) Validate() error {
 
 func (p *Problem) validate() error {
 	n := len(p.Size)
-	if len(p.Rate) != n || len(p.Lo) != n || len(p.Lag) != n || len(p.Weight) != n {
-		return fmt.Errorf("%w: %d sizes, %d rates, %d lower bounds, %d lags and %d weights; give one of each per node",
-			ErrProblem, n, len(p.Rate), len(p.Lo), len(p.Lag), len(p.Weight))
+	if len(p.Tail) != n || len(p.Lo) != n || len(p.Lag) != n || len(p.Weight) != n || p.Release != nil && len(p.Release) != n {
+		return fmt.Errorf("%w: %d sizes, %d tails, %d releases, %d lower bounds, %d lags and %d weights; give one of each per node",
+			ErrProblem, n, len(p.Tail), len(p.Release), len(p.Lo), len(p.Lag), len(p.Weight))
 	}
 	if !(p.Mu >= tiny) || p.Mu > huge {
 		return fmt.Errorf("%w: total rate %v is not in [%g, %g]", ErrProblem, p.Mu, tiny, huge)
@@ -51,13 +53,10 @@ func (p *Problem) validate() error {
 		for _, x := range [...]struct {
 			name  string
 			value float64
-		}{{"size", p.Size[j]}, {"lower bound", p.Lo[j]}, {"lag", p.Lag[j]}, {"weight", p.Weight[j]}} {
+		}{{"size", p.Size[j]}, {"tail", p.Tail[j]}, {"release", p.release(j)}, {"lower bound", p.Lo[j]}, {"lag", p.Lag[j]}, {"weight", p.Weight[j]}} {
 			if !(x.value >= 0) || x.value > huge {
 				return fmt.Errorf("%w: node %d: %s %v is not in [0, %g]", ErrProblem, j, x.name, x.value, huge)
 			}
-		}
-		if r := p.Rate[j]; p.Size[j] > 0 && (!(r >= tiny) || r > p.Mu) {
-			return fmt.Errorf("%w: node %d: rate %v is not in [%g, total rate %v]", ErrProblem, j, r, tiny, p.Mu)
 		}
 	}
 	for k, a := range p.Arcs {
@@ -68,19 +67,31 @@ func (p *Problem) validate() error {
 	return nil
 }
 
+// release returns r_j.
+func (p *Problem) release(j int) float64 {
+	if p.Release == nil {
+		return 0
+	}
+	return p.Release[j]
+}
+
 // core is a problem compiled for speed: nodes renumbered so that every arc goes
 // up, arcs sorted by their head.
 type core struct {
 	n  int
 	mu float64
-	// Per node. off = p/(2μ_j); metric is the weight of a node in the primal norm.
-	p, off, lo, lag, w, metric []float64
-	in                         []int32   // arcs into j are in[j] .. in[j+1]
-	from                       []int32   // per arc
-	sized                      int       // number of nodes with p > 0
-	node                       []int32   // core node → node of the problem
-	arc                        []int32   // core arc → arc of the problem
-	slack                      []float64 // relative rounding error of sums over a node's arcs
+	// Per node. metric is the weight of a node in the primal norm.
+	p, tail, lo, lag, w, metric []float64
+	// start holds the different releases of nodes with p > 0, ascending, and
+	// release per node the index of its own. One start, 0: no node has a release.
+	start   []float64
+	release []int32
+	in      []int32   // arcs into j are in[j] .. in[j+1]
+	from    []int32   // per arc
+	sized   int       // number of nodes with p > 0
+	node    []int32   // core node → node of the problem
+	arc     []int32   // core arc → arc of the problem
+	slack   []float64 // relative rounding error of sums over a node's arcs
 }
 
 // compile validates p and builds its core.
@@ -95,9 +106,9 @@ func compile(p *Problem) (*core, error) {
 	}
 	q := &core{
 		n: n, mu: p.Mu, node: node,
-		p: make([]float64, n), off: make([]float64, n), lo: make([]float64, n), lag: make([]float64, n),
+		p: make([]float64, n), tail: make([]float64, n), lo: make([]float64, n), lag: make([]float64, n),
 		w: make([]float64, n), metric: make([]float64, n), slack: make([]float64, n),
-		in: make([]int32, n+1), from: make([]int32, m), arc: make([]int32, m),
+		release: make([]int32, n), in: make([]int32, n+1), from: make([]int32, m), arc: make([]int32, m),
 	}
 	total := 0.0
 	for j, v := range node {
@@ -106,10 +117,17 @@ func compile(p *Problem) (*core, error) {
 			q.w[j] = p.Weight[v]
 		}
 		if p.Size[v] >= tiny {
-			q.p[j], q.off[j] = p.Size[v], p.Size[v]/(2*p.Rate[v])
+			q.p[j], q.tail[j] = p.Size[v], p.Tail[v]
+			q.start = append(q.start, p.release(int(v)))
 			q.sized++
 			total += q.p[j]
 		}
+	}
+	slices.Sort(q.start)
+	q.start = slices.Compact(q.start)
+	for j, v := range node {
+		r, _ := slices.BinarySearch(q.start, p.release(int(v)))
+		q.release[j] = int32(r)
 	}
 	for _, a := range p.Arcs {
 		q.in[rank[a.To]+1]++
@@ -176,6 +194,9 @@ func topological(n int, arcs []Arc) (rank, order []int32) {
 	}
 	return rank, order
 }
+
+// released reports whether some node may not be worked on from time 0.
+func (q *core) released() bool { return len(q.start) > 1 || q.sized > 0 && q.start[0] > 0 }
 
 // lift writes to v the least point ≥ c that satisfies (lo) and (arc), and returns
 // its cost. Sums are rounded up, so both hold exactly; (Q) is closed upwards, so v

@@ -12,6 +12,13 @@ type Options struct {
 	Tolerance float64
 	// MaxIterations is the budget. Default: DefaultIterations for the problem's size.
 	MaxIterations int
+	// MaxWork is another budget, in updates of nodes and arcs, for problems with
+	// releases, whose iterations differ in cost. Default: that of DefaultIterations
+	// without releases, or none if MaxIterations is given.
+	MaxWork int
+	// Start is where to start from: the result for a problem with the same arcs and
+	// nodes. Its multipliers' bound is then the least that comes out.
+	Start *Result
 	// Stop is polled every few iterations; when it returns true the best result so
 	// far is returned. Default: never.
 	Stop func() bool
@@ -74,9 +81,13 @@ type Result struct {
 	// Reduced holds w' per node, rounded down.
 	Reduced    []float64
 	Iterations int
+	// Work is the cost in updates of nodes and arcs.
+	Work int
 	// Gap is (Primal − Lower)/Primal, 0 if Primal is 0.
 	Gap    float64
 	Status Status
+
+	step float64
 }
 
 // Solve brackets the optimum of p. It is deterministic. An error means that p is
@@ -90,15 +101,25 @@ func Solve(p *Problem, o Options) (*Result, error) {
 	if tolerance == 0 {
 		tolerance = DefaultTolerance
 	}
-	if !(tolerance > 0) || o.MaxIterations < 0 {
-		return nil, fmt.Errorf("queyranne: tolerance %v, iterations %d: give positive numbers, or 0 for the defaults", o.Tolerance, o.MaxIterations)
+	if !(tolerance > 0) || o.MaxIterations < 0 || o.MaxWork < 0 {
+		return nil, fmt.Errorf("queyranne: tolerance %v, iterations %d, work %d: give positive numbers, or 0 for the defaults", o.Tolerance, o.MaxIterations, o.MaxWork)
 	}
-	budget := o.MaxIterations
-	if budget == 0 {
+	budget, work := o.MaxIterations, o.MaxWork
+	switch {
+	case budget > 0 && work == 0:
+		work = math.MaxInt
+	case budget == 0:
 		budget = DefaultIterations(q.n, len(q.from))
+		if work == 0 {
+			work = budget * (q.n + len(q.from) + 1)
+		}
+	}
+	if r := o.Start; r != nil && (len(r.C) != q.n || len(r.Head) != q.n || len(r.Arc) != len(q.from)) {
+		return nil, fmt.Errorf("queyranne: the start has %d nodes and %d arcs, the problem %d and %d", len(r.C), len(r.Arc), q.n, len(q.from))
 	}
 	s := newSolver(q)
-	status := s.run(tolerance, budget, o.Stop)
+	s.first(o.Start)
+	status := s.run(tolerance, budget, work, o.Stop)
 	return s.result(p, status), nil
 }
 
@@ -136,7 +157,7 @@ func (x point) set(y point) {
 
 type solver struct {
 	q    *core
-	proj *projector
+	proj projector
 	bnd  *bounder
 	// Step sizes are step/metric in the primal, arcBase/step and headBase/step in
 	// the dual.
@@ -145,15 +166,16 @@ type solver struct {
 
 	now, average, start point     // start: at the last restart
 	averaged            float64   // number of points in average
-	t, grad, lifted     []float64 // scratch
+	t, grad, lifted, up []float64 // scratch
 
 	// The best so far.
-	primal, lower           float64
-	best                    point
-	reduced                 []float64
-	order                   []int32
-	iterations, lastRestart int
-	lastGap                 float64
+	primal, lower    float64
+	best             point
+	reduced          []float64
+	order            []int32
+	iterations, work int
+	lastRestart      int
+	lastGap          float64
 }
 
 func newSolver(q *core) *solver {
@@ -161,7 +183,7 @@ func newSolver(q *core) *solver {
 		q: q, proj: newProjector(q), bnd: newBounder(q),
 		now: newPoint(q), average: newPoint(q), start: newPoint(q), best: newPoint(q),
 		arcBase: make([]float64, len(q.from)), headBase: make([]float64, q.n),
-		t: make([]float64, q.n), grad: make([]float64, q.n), lifted: make([]float64, q.n),
+		t: make([]float64, q.n), grad: make([]float64, q.n), lifted: make([]float64, q.n), up: make([]float64, q.n),
 		reduced: make([]float64, q.n), order: make([]int32, q.sized),
 		primal: math.Inf(1), lower: math.Inf(-1), lastGap: math.Inf(1),
 	}
@@ -189,14 +211,13 @@ func newSolver(q *core) *solver {
 	return s
 }
 
-// run iterates until the gap is small enough, the budget used up or stop says so.
-func (s *solver) run(tolerance float64, budget int, stop func() bool) Status {
-	s.first()
+// run iterates until the gap is small enough, a budget used up or stop says so.
+func (s *solver) run(tolerance float64, budget, work int, stop func() bool) Status {
 	for {
 		switch {
 		case s.primal-s.lower <= tolerance*s.primal:
 			return Optimal
-		case s.iterations >= budget:
+		case s.iterations >= budget || s.work >= work:
 			return IterationLimit
 		case stop != nil && stop():
 			return Interrupted
@@ -209,13 +230,13 @@ func (s *solver) run(tolerance float64, budget int, stop func() bool) Status {
 }
 
 // first brackets the optimum without iterating, by Smith's rule alone and by
-// longest paths alone, and starts from the better multipliers.
-func (s *solver) first() {
+// longest paths alone, and starts from the better multipliers, or from given ones.
+func (s *solver) first(start *Result) {
 	q, now, other := s.q, s.now, s.average
 	s.keepLower(s.bnd.bound(now.arc, now.head)) // all zero, but for nodes of size 0
 	copy(now.arc, s.bnd.arc)
 	copy(now.head, s.bnd.head)
-	s.bnd.point(now.c)
+	copy(now.c, s.bnd.c)
 	s.keepPrimal(now.c)
 	copy(now.c, s.lifted)
 
@@ -225,6 +246,20 @@ func (s *solver) first() {
 	s.keepPrimal(s.t)
 	if s.keepLower(s.bnd.bound(other.arc, other.head)) {
 		now.set(other)
+	}
+	if start != nil {
+		for j, v := range q.node {
+			now.c[j], now.head[j] = start.C[v], start.Head[v]
+		}
+		for k, v := range q.arc {
+			now.arc[k] = start.Arc[v]
+		}
+		s.keepLower(s.bnd.bound(now.arc, now.head))
+		copy(now.arc, s.bnd.arc)
+		copy(now.head, s.bnd.head)
+		s.proj.project(now.c, s.t)
+		s.keepPrimal(s.t)
+		s.step = start.step
 	}
 	s.start.set(now) // which no average holds: it need not be in (Q)
 }
@@ -249,7 +284,7 @@ func (s *solver) iterate() {
 	for j := range grad {
 		s.t[j] = now.c[j] - float64(s.step/q.metric[j]*grad[j])
 	}
-	s.proj.project(s.t, grad)
+	s.work += s.proj.project(s.t, grad) + q.n + len(q.from)
 	// The dual step looks at the extrapolated point 2c⁺ − c.
 	s.averaged++
 	share, dual := 1/s.averaged, 1/s.step
@@ -320,6 +355,9 @@ func (s *solver) reweigh() {
 // keepPrimal lifts c to a feasible point, keeps it if it is the best, and returns
 // its cost.
 func (s *solver) keepPrimal(c []float64) float64 {
+	if s.q.released() { // projections may be unfinished
+		c = s.raised(c)
+	}
 	cost := s.q.lift(c, s.lifted)
 	if cost < s.primal {
 		s.primal = cost
@@ -349,7 +387,7 @@ func (s *solver) result(p *Problem, status Status) *Result {
 		C: make([]float64, q.n), Lower: max(0, s.lower),
 		Arc: make([]float64, len(q.from)), Head: make([]float64, q.n),
 		Order: make([]int32, q.sized), Reduced: make([]float64, q.n),
-		Iterations: s.iterations, Status: status,
+		Iterations: s.iterations, Work: s.work, Status: status, step: s.step,
 	}
 	for j, v := range q.node {
 		r.C[v], r.Head[v], r.Reduced[v] = s.best.c[j], s.best.head[j], s.reduced[j]
@@ -371,38 +409,25 @@ func (s *solver) result(p *Problem, status Status) *Result {
 
 // settle moves the best primal point up by the rounding errors of the projection,
 // so that it violates no row of (Q) by more than a few roundings of the row itself.
-func (s *solver) settle() {
-	q := s.q
-	c := s.t
-	copy(c, s.best.c)
+func (s *solver) settle() { s.q.lift(s.raised(s.best.c), s.best.c) }
+
+// raised returns the least multiple of c, up to rounding, that satisfies (Q), in
+// scratch memory.
+func (s *solver) raised(c []float64) []float64 {
+	up := s.up
+	copy(up, c)
 	for range settleRounds {
-		worst := s.excess(c)
-		if worst <= float64(q.n+sumRoundings)*ulp {
+		worst := s.proj.excess(up)
+		if worst <= float64(s.q.n+sumRoundings)*ulp {
 			break
 		}
-		for j := range c {
-			c[j] *= 1 + worst
+		for j := range up {
+			up[j] *= 1 + worst
 		}
 	}
-	q.lift(c, s.best.c)
+	return up
 }
 
 // settleRounds is more than enough: the first round removes the violation but for
 // second-order terms.
 const settleRounds = 20
-
-// excess returns the largest relative violation of a row of (Q), 0 if none.
-func (s *solver) excess(c []float64) float64 {
-	q, pr := s.q, s.proj
-	for j := range c {
-		pr.key[j] = c[j] - q.off[j]
-	}
-	work, squares, lhs, worst := 0.0, 0.0, 0.0, 0.0
-	for _, j := range pr.order.sort(pr.key) {
-		work += q.p[j]
-		squares += float64(q.p[j] * q.off[j])
-		lhs += float64(q.p[j] * c[j])
-		worst = max(worst, (float64(work*work/q.mu)/2+squares)/lhs-1)
-	}
-	return worst
-}

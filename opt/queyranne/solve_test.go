@@ -27,7 +27,7 @@ func solve(t *testing.T, p *Problem, o Options) *Result {
 
 func TestWithoutArcsSmithIsOptimal(t *testing.T) {
 	p := &Problem{
-		Mu: 2, Size: []float64{2, 1, 3}, Rate: []float64{1, 2, 2},
+		Mu: 2, Size: []float64{2, 1, 3}, Tail: []float64{1, 0.25, 0.75},
 		Lo: make([]float64, 3), Lag: make([]float64, 3), Weight: []float64{1, 5, 3},
 	}
 	// Order 1, 2, 0 by w/p: C = 1/4+1/4, 5/4+3/4, 5/2+1.
@@ -47,9 +47,9 @@ func TestWhereArcsRuleTheLongestPathIsOptimal(t *testing.T) {
 
 // chain returns n unit nodes in a row, all weight on the last.
 func chain(n int) *Problem {
-	p := &Problem{Mu: 1, Size: make([]float64, n), Rate: make([]float64, n), Lo: make([]float64, n), Lag: make([]float64, n), Weight: make([]float64, n)}
+	p := &Problem{Mu: 1, Size: make([]float64, n), Tail: make([]float64, n), Lo: make([]float64, n), Lag: make([]float64, n), Weight: make([]float64, n)}
 	for j := range n {
-		p.Size[j], p.Rate[j], p.Lag[j] = 1, 1, 1
+		p.Size[j], p.Tail[j], p.Lag[j] = 1, 0.5, 1
 		if j > 0 {
 			p.Arcs = append(p.Arcs, Arc{int32(j - 1), int32(j)})
 		}
@@ -60,13 +60,13 @@ func chain(n int) *Problem {
 
 func TestDegenerate(t *testing.T) {
 	one := func(size, weight float64) *Problem {
-		return &Problem{Mu: 1, Size: []float64{size}, Rate: []float64{1}, Lo: []float64{size}, Lag: []float64{size}, Weight: []float64{weight}}
+		return &Problem{Mu: 1, Size: []float64{size}, Tail: []float64{size / 2}, Lo: []float64{size}, Lag: []float64{size}, Weight: []float64{weight}}
 	}
 	noWeight := layered(50, 1)
 	clear(noWeight.Weight)
 	fan := chain(2)
 	for range 20_000 { // 20,000 small nodes, one sink
-		fan.Size, fan.Rate, fan.Lo = append(fan.Size, 1), append(fan.Rate, 1), append(fan.Lo, 1)
+		fan.Size, fan.Tail, fan.Lo = append(fan.Size, 1), append(fan.Tail, 0.5), append(fan.Lo, 1)
 		fan.Lag, fan.Weight = append(fan.Lag, 1), append(fan.Weight, 0)
 		fan.Arcs = append(fan.Arcs, Arc{int32(len(fan.Size) - 1), 1})
 	}
@@ -102,6 +102,7 @@ func TestScales(t *testing.T) {
 			p := layered(60, 2)
 			for j := range p.Size {
 				p.Size[j] *= time
+				p.Tail[j] *= time
 				p.Lo[j] *= time
 				p.Lag[j] *= time
 				p.Weight[j] *= weight
@@ -120,6 +121,7 @@ func TestMixedScales(t *testing.T) {
 	for j := range p.Size {
 		f, g := math.Pow(10, float64(j%16)-7), math.Pow(10, float64(j%19)-9)
 		p.Size[j] *= f
+		p.Tail[j] *= f
 		p.Lo[j] *= f
 		p.Lag[j] *= f
 		p.Weight[j] *= g
@@ -149,24 +151,56 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
+// TestStart: a solve that starts from the result of another is nowhere worse, also if
+// that was for the same problem without releases, and its budget of work holds.
+func TestStart(t *testing.T) {
+	p := layered(300, 7)
+	weak := solve(t, p, Options{Tolerance: 1e-4})
+	if r := solve(t, p, Options{Tolerance: 1e-9, MaxIterations: 1, Start: weak}); r.Lower < weak.Lower*(1-1e-12) || r.Gap > 1.01e-4 {
+		t.Errorf("bound %v, started from %v; gap %v", r.Lower, weak.Lower, r.Gap)
+	}
+	q := released(p)
+	cold := solve(t, q, Options{MaxIterations: 1})
+	r := solve(t, q, Options{MaxIterations: 1, Start: weak})
+	if r.Lower < weak.Lower*(1-1e-12) || r.Lower <= cold.Lower {
+		t.Errorf("bound %v, started from %v; without a start %v", r.Lower, weak.Lower, cold.Lower)
+	}
+	for _, work := range []int{1, 200_000, 1_000_000} {
+		r := solve(t, q, Options{Tolerance: 1e-12, MaxWork: work, Start: weak})
+		if r.Status != IterationLimit || r.Work < work || r.Work > work+checkEvery*200*len(p.Size) {
+			t.Errorf("work %d: %v after %d", work, r.Status, r.Work)
+		}
+	}
+	if _, err := Solve(layered(299, 7), Options{Start: weak}); err == nil {
+		t.Error("a start of another size was accepted")
+	}
+}
+
 func TestDeterministic(t *testing.T) {
-	a := solve(t, layered(500, 5), Options{MaxIterations: 300})
-	b := solve(t, layered(500, 5), Options{MaxIterations: 300})
-	if !reflect.DeepEqual(a, b) {
-		t.Error("two solves differ")
+	for _, p := range []*Problem{layered(500, 5), released(layered(500, 5))} {
+		a := solve(t, p, Options{MaxIterations: 300})
+		b := solve(t, p, Options{MaxIterations: 300})
+		if !reflect.DeepEqual(a, b) {
+			t.Error("two solves differ")
+		}
 	}
 }
 
 // TestNoAllocationsPerIteration keeps garbage out of the loop.
 func TestNoAllocationsPerIteration(t *testing.T) {
-	q, err := compile(layered(500, 6))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newSolver(q)
-	s.first()
-	if n := testing.AllocsPerRun(20, func() { s.iterate(); s.check() }); n > 0 {
-		t.Errorf("%v allocations per iteration", n)
+	for name, p := range map[string]*Problem{"": layered(500, 6), "releases: ": released(layered(500, 6))} {
+		q, err := compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSolver(q)
+		s.first(nil)
+		for range 50 { // buffers grow to their size
+			s.iterate()
+		}
+		if n := testing.AllocsPerRun(20, func() { s.iterate(); s.check() }); n > 0 {
+			t.Errorf("%s%v allocations per iteration", name, n)
+		}
 	}
 }
 
@@ -178,7 +212,7 @@ func TestBadProblems(t *testing.T) {
 		"lower bound NaN":   func(p *Problem) { p.Lo[1] = math.NaN() },
 		"lag +Inf":          func(p *Problem) { p.Lag[1] = math.Inf(1) },
 		"weight 1e+99":      func(p *Problem) { p.Weight[2] = 1e99 },
-		"rate 5":            func(p *Problem) { p.Rate[0] = 5 },
+		"tail -5":           func(p *Problem) { p.Tail[0] = -5 },
 		"among 10 nodes":    func(p *Problem) { p.Arcs = []Arc{{0, 10}} },
 		"from 3 to 3":       func(p *Problem) { p.Arcs = []Arc{{3, 3}} },
 		"the arcs form a c": func(p *Problem) { p.Arcs = []Arc{{3, 4}, {4, 5}, {5, 3}} },

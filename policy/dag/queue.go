@@ -224,6 +224,7 @@ func (q *queue) end() {
 func (q *queue) peek(v policy.View, s sched.StageID, place int32) (sched.TaskID, int32) {
 	e := &q.stages[s]
 	first, end := v.Index().StageTasks(s)
+	fromFirst := place <= e.cursor
 	for place = max(place, e.cursor); place < int32(end-first); place++ {
 		t := first + sched.TaskID(place)
 		if e.order != nil {
@@ -235,6 +236,10 @@ func (q *queue) peek(v policy.View, s sched.StageID, place int32) (sched.TaskID,
 		if place == e.cursor {
 			e.cursor++
 		}
+	}
+	if fromFirst && e.left > 0 && e.cursor > 0 { // as many have come back as were recovered meanwhile
+		e.cursor = 0
+		return q.peek(v, s, 0)
 	}
 	return sched.None, place
 }
