@@ -109,7 +109,7 @@ func (p *Problem) spread(n Node) (h, area float64) {
 		shares = append(shares, s)
 	}
 	for _, s := range shares {
-		area += float64(s.work * (s.work / s.speed))
+		area = addDown(area, float64(s.work*(s.work/s.speed)))
 	}
 	return shares[0].work / shares[0].speed, area / 2
 }

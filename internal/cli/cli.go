@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-project/fairlead/internal/supervise"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/policy/all"
 )
@@ -45,6 +46,9 @@ func (e *env) say(format string, args ...any) {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
+	if len(args) > 0 && args[0] == "run" && !supervise.Coarse() {
+		coarsen()
+	}
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signals = append(signals, syscall.SIGHUP)
@@ -62,6 +66,14 @@ func Main(args []string) int {
 		}
 	})
 	return execute(e, args)
+}
+
+// coarsen starts this program anew in its own place, so that it wakes less often: a run
+// of short tasks costs noticeably less. If it cannot, it costs more.
+func coarsen() {
+	if self, err := os.Executable(); err == nil {
+		_ = supervise.Coarsen(func() error { return syscall.Exec(self, os.Args, os.Environ()) })
+	}
 }
 
 func execute(e *env, args []string) int {

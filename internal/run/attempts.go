@@ -57,7 +57,8 @@ type Attempt struct {
 	MaxRSS int64
 	// FirstProgress is the first progress that it reported, zero if none.
 	FirstProgress policy.Mark
-	// Stdout and Stderr are paths of its outputs.
+	// Stdout and Stderr are paths of its outputs; one that succeeded has only those in
+	// which something is.
 	Stdout, Stderr string
 	// Command is its command line, quoted for a shell.
 	Command string

@@ -134,7 +134,7 @@ func (c *Client) spawn(listener *net.UnixListener, cfg Config) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{socket} // socketFD
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := Coarsen(cmd.Start); err != nil {
 		return err
 	}
 	c.child, c.ended = cmd, make(chan struct{})

@@ -81,9 +81,11 @@ func (s *supervisor) launch(st *stage, r *Start, p *process) (failure, error) {
 			Sys:   &syscall.SysProcAttr{Setpgid: true},
 		}
 		err = p.group.fork(attr, func() error {
-			return s.pins.on(r.Machine, func() (err error) {
-				p.pid, err = syscall.ForkExec(file, r.Argv, attr)
-				return err
+			return s.pins.on(r.Machine, func() error {
+				return fine(func() (err error) {
+					p.pid, err = syscall.ForkExec(file, r.Argv, attr)
+					return err
+				})
 			})
 		})
 		if err == nil {

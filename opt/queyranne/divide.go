@@ -18,13 +18,13 @@ func (iv *intervals) divide(b *block) bool {
 	jobs, open := iv.member[b.from:b.end], iv.open[b.from:b.end]
 	if n := len(jobs); n > 1 && open[n-1] == 0 { // nobody waits
 		iv.sort(jobs)
-	} else if n > 1 {
+	} else if n > 1 && iv.work < iv.limit {
 		shift := max(0, b.lack/b.work)
 		excess, moment := iv.separate(b, shift)
 		if excess > noise*moment && slices.Contains(iv.sep.in, false) {
 			start := len(iv.pieces)
 			first, rest := iv.part(b)
-			first.lack = excess + shift*first.work
+			first.lack = excess + float64(shift*first.work)
 			rest.work, rest.lack = b.work-first.work, b.lack-first.lack
 			iv.divide(&first)
 			iv.divide(&rest)
@@ -33,9 +33,6 @@ func (iv *intervals) divide(b *block) bool {
 		}
 	}
 	copy(iv.ord[b.from:b.end], jobs)
-	for _, j := range jobs {
-		iv.whole[j] = b.place
-	}
 	return false
 }
 

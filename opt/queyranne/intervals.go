@@ -13,8 +13,10 @@ import (
 // priority the best shifts are those of pool-adjacent-violators on what the times in
 // that order lack. The order is the best one if no set within a block has an excess
 // over the block's shift; otherwise the set that has most goes first, and both parts
-// are treated alike. The order found serves the next projection, which is one of a
-// point nearby.
+// are treated alike; then blocks may have to be united, and divided anew. That is done
+// once per projection, and the order found serves the next one, of a point nearby, so
+// that it becomes right as the method converges. Until then a point near the nearest
+// one does as well, and iterations are worth more than precision.
 type intervals struct {
 	q      *core
 	line   *timeline
@@ -27,9 +29,8 @@ type intervals struct {
 	open   []float64 // beside member: work of the block that is done before the release
 	block  []int32   // per node
 	begun  []int32   // per block
-	whole  []place   // per node: the block with it that did not fall apart
-	rounds int
-	work   int
+	// work is what this projection has cost; beyond limit blocks stay as they are.
+	work, limit int
 
 	// Scratch.
 	split  []int32
@@ -42,25 +43,22 @@ type intervals struct {
 type place struct{ from, end int32 }
 
 const (
-	// maxRounds bounds the improvements of the order in one projection. Few are needed
-	// once points move little; until then a point near the nearest one does as well,
-	// and iterations are worth more than precision: with 12 a solve of 10,000 nodes
-	// ended, after the same work, with five times the gap.
-	maxRounds = 2
 	// noise is the excess of a set, relative to the integral of time over its work,
 	// that may come from rounding.
 	noise = 1e-13
-	// roundWork and separateWork are measured costs per job, in updates of a node in a
+	// orderWork and separateWork are measured costs per job, in updates of a node in a
 	// projection without releases.
-	roundWork    = 12
-	separateWork = 20
+	orderWork    = 16
+	separateWork = 26
+	// maxDepth bounds how often, on average over the jobs, a set is looked for.
+	maxDepth = 20
 )
 
 func newIntervals(q *core) *intervals {
 	iv := &intervals{
 		q: q, line: newTimeline(q), sep: separator{mu: q.mu}, pool: newPool(q.sized), ord: q.sizedNodes(),
 		key: make([]float64, q.n), early: q.sizedNodes(), member: make([]int32, q.sized), open: make([]float64, q.sized),
-		block: make([]int32, q.n), begun: make([]int32, q.sized), whole: make([]place, q.n), rounds: maxRounds,
+		block: make([]int32, q.n), begun: make([]int32, q.sized),
 	}
 	slices.SortStableFunc(iv.early, func(a, b int32) int { return cmp.Compare(q.release[a], q.release[b]) })
 	iv.pool.add(1, 0) // one block
@@ -68,7 +66,7 @@ func newIntervals(q *core) *intervals {
 	return iv
 }
 
-func (iv *intervals) project(t, c []float64) int {
+func (iv *intervals) project(t, c []float64) int64 {
 	for j := range t {
 		iv.key[j] = t[j] - iv.q.tail[j]
 		c[j] = max(0, t[j])
@@ -78,17 +76,14 @@ func (iv *intervals) project(t, c []float64) int {
 		iv.sort(iv.ord[from:end]) // where nobody waits for a release this is the best order
 		from = end
 	}
-	iv.work = 0
-	clear(iv.whole)
-	for range iv.rounds {
-		iv.work += len(iv.ord) * roundWork
+	iv.work = len(iv.ord) * orderWork
+	iv.limit = iv.work + len(iv.ord)*separateWork*maxDepth
+	iv.shifts()
+	if iv.improve() {
 		iv.shifts()
-		if !iv.improve() {
-			break
-		}
 	}
 	iv.pool.shift(iv.ord, t, c)
-	return iv.work
+	return int64(iv.work)
 }
 
 func (iv *intervals) sort(nodes []int32) {
@@ -133,7 +128,7 @@ func (iv *intervals) improve() (changed bool) {
 			line.fill(q.release[j], q.p[j])
 		}
 		switch {
-		case iv.isWhole(b.place):
+		case len(jobs) == 1:
 		case line.start[q.release[jobs[len(jobs)-1]]] <= line.pieces[0].time: // nobody waits for a release
 			if !iv.sorted(ord) {
 				iv.sort(ord)
@@ -149,17 +144,6 @@ func (iv *intervals) improve() (changed bool) {
 		}
 	}
 	return changed
-}
-
-// isWhole reports whether the block is known not to fall apart: what comes before it
-// has not changed as a set since then, or it would have been part of a larger block.
-func (iv *intervals) isWhole(at place) bool {
-	for _, j := range iv.member[at.from:at.end] {
-		if iv.whole[j] != at {
-			return at.end == at.from+1
-		}
-	}
-	return true
 }
 
 func (iv *intervals) sorted(nodes []int32) bool {

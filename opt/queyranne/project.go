@@ -7,7 +7,7 @@ type projector interface {
 	// project writes to c the point of (Q) that minimises Σ p_j (c_j − t_j)², and
 	// max(0, t_j) for nodes of size 0. It returns what that cost beyond one update of
 	// each node.
-	project(t, c []float64) (work int)
+	project(t, c []float64) (work int64)
 	// excess returns about the largest relative violation of a row of (Q), 0 if none.
 	excess(c []float64) float64
 }
@@ -47,7 +47,7 @@ func (q *core) sizedNodes() []int32 {
 	return s
 }
 
-func (pr *prefixes) project(t, c []float64) int {
+func (pr *prefixes) project(t, c []float64) int64 {
 	q := pr.q
 	for j := range t {
 		pr.key[j] = t[j] - q.tail[j]

@@ -216,7 +216,7 @@ func (s *separator) cut(k int) int32 {
 		// Both sides grow by the same moment m about c: a side that starts at distance d
 		// by √(d² + 2m/μ) − d in time. All that is needed:
 		sum := need/s.mu + dl + dr
-		stepL := min(need, max(0, s.mu*((sum+(dl-dr)*((dl+dr)/sum))/2-dl)))
+		stepL := min(need, max(0, s.mu*((sum+float64((dl-dr)*((dl+dr)/sum)))/2-dl)))
 		stepR := need - stepL
 		if stepL <= roomL && stepR <= roomR {
 			s.lo[g], s.hi[g], need = s.lo[g]-stepL, s.hi[g]+stepR, 0
@@ -244,5 +244,5 @@ func grown(m, d, mu float64) float64 {
 	if m == 0 {
 		return 0
 	}
-	return 2 * m / (d + math.Sqrt(d*d+2*m/mu))
+	return 2 * m / (d + math.Sqrt(float64(d*d)+2*m/mu))
 }

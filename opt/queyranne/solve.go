@@ -15,7 +15,7 @@ type Options struct {
 	// MaxWork is another budget, in updates of nodes and arcs, for problems with
 	// releases, whose iterations differ in cost. Default: that of DefaultIterations
 	// without releases, or none if MaxIterations is given.
-	MaxWork int
+	MaxWork int64
 	// Start is where to start from: the result for a problem with the same arcs and
 	// nodes. Its multipliers' bound is then the least that comes out.
 	Start *Result
@@ -82,7 +82,7 @@ type Result struct {
 	Reduced    []float64
 	Iterations int
 	// Work is the cost in updates of nodes and arcs.
-	Work int
+	Work int64
 	// Gap is (Primal − Lower)/Primal, 0 if Primal is 0.
 	Gap    float64
 	Status Status
@@ -107,11 +107,11 @@ func Solve(p *Problem, o Options) (*Result, error) {
 	budget, work := o.MaxIterations, o.MaxWork
 	switch {
 	case budget > 0 && work == 0:
-		work = math.MaxInt
+		work = math.MaxInt64
 	case budget == 0:
 		budget = DefaultIterations(q.n, len(q.from))
 		if work == 0 {
-			work = budget * (q.n + len(q.from) + 1)
+			work = int64(budget) * int64(q.n+len(q.from)+1)
 		}
 	}
 	if r := o.Start; r != nil && (len(r.C) != q.n || len(r.Head) != q.n || len(r.Arc) != len(q.from)) {
@@ -169,13 +169,13 @@ type solver struct {
 	t, grad, lifted, up []float64 // scratch
 
 	// The best so far.
-	primal, lower    float64
-	best             point
-	reduced          []float64
-	order            []int32
-	iterations, work int
-	lastRestart      int
-	lastGap          float64
+	primal, lower           float64
+	best                    point
+	reduced                 []float64
+	order                   []int32
+	iterations, lastRestart int
+	work                    int64
+	lastGap                 float64
 }
 
 func newSolver(q *core) *solver {
@@ -212,7 +212,7 @@ func newSolver(q *core) *solver {
 }
 
 // run iterates until the gap is small enough, a budget used up or stop says so.
-func (s *solver) run(tolerance float64, budget, work int, stop func() bool) Status {
+func (s *solver) run(tolerance float64, budget int, work int64, stop func() bool) Status {
 	for {
 		switch {
 		case s.primal-s.lower <= tolerance*s.primal:
@@ -284,7 +284,7 @@ func (s *solver) iterate() {
 	for j := range grad {
 		s.t[j] = now.c[j] - float64(s.step/q.metric[j]*grad[j])
 	}
-	s.work += s.proj.project(s.t, grad) + q.n + len(q.from)
+	s.work += s.proj.project(s.t, grad) + int64(q.n+len(q.from))
 	// The dual step looks at the extrapolated point 2c⁺ − c.
 	s.averaged++
 	share, dual := 1/s.averaged, 1/s.step
