@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected outputs of the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fairlead": main, "hog": hog})
+	testscript.Main(m, map[string]func(){"fairlead": main})
 }
 
 func TestScripts(t *testing.T) {

@@ -5,31 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// hog is a command for tests: it holds so many MiB of memory for so long.
-func hog() {
-	mib, err := strconv.Atoi(os.Args[1])
-	if err != nil {
-		panic(err)
-	}
-	hold, err := time.ParseDuration(os.Args[2])
-	if err != nil {
-		panic(err)
-	}
-	memory := make([]byte, mib<<20)
-	for i := 0; i < len(memory); i += 4096 {
-		memory[i] = 1
-	}
-	time.Sleep(hold)
-	runtime.KeepAlive(memory)
-}
 
 // Eight tasks whose peaks sum to twice the budget, and a slot for each: the first run
 // knows nothing of that; from the second on no more of them run at once than the
@@ -43,9 +24,9 @@ kind: Workload
 metadata: {name: hogs}
 cluster: {machines: [{name: m, slots: 8}]}
 jobs:
-- {name: a, stages: [{name: s, count: 8, run: [hog, "60", "1s"]}]}
-`, 0o666)
-	const budget = "260MiB" // each peak is that of the memory it holds and some of Go
+- {name: a, stages: [{name: s, count: 8, run: "(head -c 62914560 /dev/zero; sleep 1) | tail -c 62914560 >/dev/null"}]}
+`, 0o666) // tail holds 60 MiB until its input ends
+	const budget = "260MiB"
 	fairlead(t, dir, "run", "w.yaml", "--dir", "first", "--memory", budget)
 	if n := atOnce(t, filepath.Join(dir, "first", "events.jsonl")); n != 8 {
 		t.Errorf("the first run had %d tasks at once: it cannot have known", n)

@@ -147,7 +147,7 @@ func TestUsage(t *testing.T) {
 	r.open()
 	const busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
 	r.sh(0, "sh -c '"+busy+"'; true")
-	r.sh(1, "(setsid sh -c '"+busy+"; touch busy.done' &); until [ -e busy.done ]; do sleep 0.05; done; sleep 0.5")
+	r.sh(1, "(setsid sh -c '"+busy+"; touch busy.done; exec sleep 60' &); until [ -e busy.done ]; do sleep 0.05; done")
 	r.sh(2, "sleep 0.1")
 	r.sh(3, "head -c 80000000 /dev/zero | tail -c 80000000 >/dev/null")
 	x := r.byTask(4)
