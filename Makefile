@@ -84,7 +84,7 @@ check-fuzz:
 check-vuln:
 	@$(STEP) 'govulncheck' scripts/govulncheck
 
-long: ## a minute or more per fuzz target, longer random tests with a new seed (ten minutes or more)
+long: ## a minute or more per fuzz target, longer random tests with a new seed, 500 kills (an hour or less)
 	@seed=$$(date +%s); echo "RAPID_SEED=$$seed"; \
 	$(STEP) 'long tests' env FAIRLEAD_LONG=1 RAPID_CHECKS=20000 RAPID_SEED=$$seed go test -count=1 -timeout 2h ./...
 	@$(STEP) 'fuzz, 60s each' scripts/fuzz 60s
