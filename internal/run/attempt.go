@@ -121,7 +121,8 @@ func (d *driver) end() {
 
 // halt ends all that runs, in bounded time, and the supervisor. The log has that
 // these attempts are lost before they are told to end: whatever becomes of this
-// driver, what they do then is not taken for a failure, nor for a success.
+// driver, what they do then is not taken for a failure. One that succeeds before it is
+// told has succeeded: a run that is resumed finds that in the journal.
 func (d *driver) halt() {
 	if d.sup == nil && len(d.running) > 0 { // a run that was resumed and interrupted at once, or the supervisor has died
 		if err := d.supervised(); err != nil {

@@ -61,10 +61,10 @@ type driver struct {
 	running  []*attempt // in order of start
 	unsent   []*attempt // those of running that the supervisor does not know yet
 
-	// Of a run that is resumed: its log; the starts that this had, and when they were
-	// lost, until the supervisor's word is known; and whether all of it was done.
+	// Of a run that is resumed: its log; the starts that this had and that it does not
+	// call lost, until the supervisor's word is known; and whether all of it was done.
 	old      *scan
-	known    map[supervise.Key]sched.Time
+	known    map[supervise.Key]bool
 	finished bool
 
 	full      error      // why the log cannot be written now

@@ -212,16 +212,16 @@ func TestDecisionWasDue(t *testing.T) {
 	equal(t, "states", r.states(res), "a:done b:done")
 }
 
-// An attempt that ended just before it was told to, when the run was interrupted, has
-// succeeded; one that ended well afterwards has not.
+// When a run was interrupted, what ended well before it was told to end has succeeded,
+// even if the log had it for lost by then; what was told to has not.
 func TestSuccessBeforeInterrupt(t *testing.T) {
-	r := newTrial(t, "{name: m, slots: 2}", "- {name: a, stages: [{name: s, count: 2, run: 'true'}]}\n")
+	r := newTrial(t, "{name: m, slots: 3}", "- {name: a, stages: [{name: s, count: 3, run: 'true'}]}\n")
 	f := newFake()
 	d := r.begun(f)
 	ctx, cancel := context.WithCancel(t.Context())
 	var keys []supervise.Key
 	f.onStart = func(s supervise.Start) {
-		if keys = append(keys, s.Key); len(keys) == 2 {
+		if keys = append(keys, s.Key); len(keys) == 3 {
 			cancel()
 		}
 	}
@@ -234,10 +234,13 @@ func TestSuccessBeforeInterrupt(t *testing.T) {
 	}
 	var recorded []Attempt
 	r.cfg.Record = func(a []Attempt) { recorded = append(recorded, a...) }
-	res, actions := r.goOn(supervise.Found{Exits: []supervise.Exit{ok(keys[0], told[0]-1), ok(keys[1], told[1])}})
-	equal(t, "actions", actions, fmt.Sprintf("start %d.2", keys[1].Task))
+	res, actions := r.goOn(supervise.Found{Exits: []supervise.Exit{
+		ok(keys[0], told[0]-1), ok(keys[1], told[1]+1e6),
+		{Key: keys[2], At: told[2], Err: "stopped", Stopped: true},
+	}})
+	equal(t, "actions", actions, fmt.Sprintf("start %d.2", keys[2].Task))
 	equal(t, "states", r.states(res), "a:done")
-	equal(t, "recorded", len(recorded), 4) // both as lost, then as they are
+	equal(t, "recorded", len(recorded), 6) // all as lost, then as they are
 }
 
 // A damaged log whose header is gone, or that is not there at all, is begun anew.

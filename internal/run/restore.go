@@ -43,14 +43,11 @@ func (d *driver) restore() (err error) {
 		return fmt.Errorf("run: cannot read the event log: %w", err)
 	}
 	d.last = res.Last
-	d.known = make(map[supervise.Key]sched.Time, len(d.old.starts))
+	d.known = make(map[supervise.Key]bool, len(d.old.starts))
 	for i := range d.old.starts {
-		s := &d.old.starts[i]
-		lost := sched.Time(0)
-		if s.state == AttemptLost && d.manifest.Began.Boot == supervise.BootID() { // or the clocks do not compare
-			lost = s.end
+		if s := &d.old.starts[i]; s.state != AttemptLost {
+			d.known[keyOf(s.task, s.attempt, s.at)] = true
 		}
-		d.known[keyOf(s.task, s.attempt, s.at)] = lost
 	}
 	for i := range exits { // times of decisions that the log has lost are not given again
 		d.last = max(d.last, min(sched.Time(exits[i].Nonce), furthest))

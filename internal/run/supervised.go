@@ -118,7 +118,8 @@ func (d *driver) reconcile(found *supervise.Found) error {
 
 // lostSuccesses returns the starts that succeeded, by task, of which a run that is
 // resumed does not know that: its log has lost them, or says that they were lost, for
-// it was interrupted before it could hear of their end.
+// it was interrupted before it could hear of their end, or before it could tell them to
+// end. (One that was told to has not succeeded, whatever it then returned.)
 func (d *driver) lostSuccesses(exits []supervise.Exit) map[sched.TaskID]*supervise.Exit {
 	tasks := map[sched.TaskID]*supervise.Exit{}
 	if d.known == nil {
@@ -127,10 +128,7 @@ func (d *driver) lostSuccesses(exits []supervise.Exit) map[sched.TaskID]*supervi
 	for i := range exits {
 		x := &exits[i]
 		t := sched.TaskID(x.Task)
-		if lost, known := d.known[x.Key]; !succeeded(x) || known && d.clock.at(x.At) >= lost {
-			continue
-		}
-		if t >= 0 && int(t) < d.x.Tasks() && d.e.Task(t) != policy.TaskDone {
+		if succeeded(x) && !d.known[x.Key] && t >= 0 && int(t) < d.x.Tasks() && d.e.Task(t) != policy.TaskDone {
 			tasks[t] = x
 		}
 	}

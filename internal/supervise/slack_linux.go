@@ -13,7 +13,7 @@ import (
 // time that a run of short tasks costs. Threads and programs inherit the slack of the
 // thread that starts them, and that one thread is started before anything of ours.
 const (
-	coarse      = 1_000_000
+	coarse      = 5_000_000
 	defaultFine = 50_000 // the system's default, which tasks get
 )
 
@@ -33,7 +33,7 @@ func Coarse() bool {
 }
 
 // Coarsen calls start, which starts a program that should wake seldom. That has a price:
-// its timers may be late by a millisecond.
+// its timers may be late by a few milliseconds.
 func Coarsen(start func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
