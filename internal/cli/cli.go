@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -93,13 +94,16 @@ func execute(e *env, args []string) int {
 	return exit.code
 }
 
+// columns of a terminal that help fits into.
+const columns = 80
+
 func newRoot(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fairlead",
 		Short: "Schedule data-parallel work, and prove how good the schedule is",
 		Long: `Fairlead runs or simulates jobs that are DAGs of stages, on machines of different
 speeds, and certifies how far from optimal the result can be at most.` +
-			exits(exitFailed, exitUsage, exitInvalid, exitInterrupted),
+			exits(exitFailed, exitUsage, exitNotFound, exitInvalid, exitInterrupted),
 		Example: `  fairlead init jobs.yaml        write a commented example
   fairlead plan jobs.yaml        see what would happen
   fairlead run jobs.yaml         run it here, for real
@@ -114,6 +118,7 @@ speeds, and certifies how far from optimal the result can be at most.` +
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	root.SetFlagErrorFunc(badFlag)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", columns)))
 	root.SetVersionTemplate("fairlead {{.Version}}\n")
 	root.PersistentFlags().StringVar(&e.data, "data", "", "`directory` of the history (default fairlead in the XDG data home)")
 	root.AddCommand(

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
 
 	"github.com/fairlead-project/fairlead/policy/all"
 )
@@ -86,3 +89,20 @@ jobs:
   - {name: send, count: 2, size: 0.02, run: [sleep, "0.01"]}
   - {name: log, size: 0.02, run: [sleep, "0.01"]}
 `
+
+// Help explains every flag and fits into a terminal, whatever the command.
+func TestHelp(t *testing.T) {
+	for _, cmd := range newRoot(&env{policies: all.Registry()}).Commands() {
+		help := succeed(t, cmd.Name(), "--help")
+		for line := range strings.Lines(help) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", cmd.Name(), n, line)
+			}
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s --%s is not explained", cmd.Name(), f.Name)
+			}
+		})
+	}
+}

@@ -49,8 +49,9 @@ func newBound(e *env) *cobra.Command {
 completion time of every schedule, preemptive ones included. The bound is valid
 however early the solve ends; Ctrl-C ends it with the best bound so far.
 
-The relaxation lp-strong knows when the predecessors of a stage can be done at the
-earliest, and how its tasks fit on the machines; lp does not, but is solved faster.
+The relaxation lp-strong knows when the predecessors of a stage can be done at
+the earliest, and how its tasks fit on the machines; lp does not, but is solved
+faster.
 
 On a single slot, random sizes count with their means: the bound is then on the
 expected cost of every non-preemptive policy.

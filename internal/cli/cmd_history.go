@@ -77,20 +77,21 @@ func newHistory(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [JOB]",
 		Short: "Show what earlier runs tell of sizes and speeds",
-		Long: `Show what is remembered of earlier runs, of all jobs or of one: how large the tasks
-of each stage are, in seconds on a machine of speed 1, how much memory a task should
-be given, and how fast machines are. Later runs count more than earlier ones.
+		Long: `Show what is remembered of earlier runs, of all jobs or of one: how large the
+tasks of each stage are, in seconds on a machine of speed 1, how much memory a
+task should be given, and how fast machines are. Later runs count more than
+earlier ones.
 
-The speed of a machine is stated by the workload or learnt by comparison: of stages
-that other machines have run as well, or whose sizes are stated. Where nothing is
-stated the median machine has speed 1.
+The speed of a machine is stated by the workload or learnt by comparison: of
+stages that other machines have run as well, or whose sizes are stated. Where
+nothing is stated the median machine has speed 1.
 
 --for says what a next run of a workload is expected to take.` + exits(exitUsage, exitNotFound, exitInterrupted),
 		Example: `  fairlead history
   fairlead history etl
   fairlead history --for jobs.yaml
   fairlead history --forget etl`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost("JOB"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			job := ""
 			if len(args) == 1 {

@@ -17,7 +17,7 @@ func newInit(e *env) *cobra.Command {
 		Short:   "Write a commented example workload",
 		Long:    "Write a commented example workload to FILE, or to standard output.\nA file that exists is left alone." + exits(exitUsage),
 		Example: "  fairlead init jobs.yaml && fairlead run jobs.yaml",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    atMost("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || args[0] == "-" {
 				_, err := io.WriteString(e.stdout, workload.Example())

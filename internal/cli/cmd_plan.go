@@ -45,8 +45,8 @@ func newPlan(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Show what would happen, and how far from optimal it can be",
-		Long: `Simulate a workload with the estimated sizes, print when each job would start and
-finish, and compare the cost with a certified lower bound. Nothing is run.
+		Long: `Simulate a workload with the estimated sizes, print when each job would start
+and finish, and compare the cost with a certified lower bound. Nothing is run.
 
 Sizes that are distributions are replaced by their means; the bound is then left
 out, as it would not hold for what really happens.` + exits(exitUsage, exitInterrupted),

@@ -29,11 +29,12 @@ func newPolicies(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policies",
 		Short: "List the policies, what they need to know and what they guarantee",
-		Long: `List the policies. Each says what it is shown: sizes exactly, as a distribution, or
-not at all (nothing); jobs from the start (offline) or from their release (online).
+		Long: `List the policies. Each says what it is shown: sizes exactly, as a distribution,
+or not at all (nothing); jobs from the start (offline) or from their release
+(online).
 
-A policy is named in full (dag/spc) or, where that is clear, in short (spc), with
-parameters after a colon: spc:plain=true,patience=2` + exits(exitUsage),
+A policy is named in full (dag/spc) or, where that is clear, in short (spc),
+with parameters after a colon: spc:plain=true,patience=2` + exits(exitUsage),
 		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error { return e.listPolicies(out) },
 	}

@@ -78,20 +78,16 @@ func newReport(e *env) *cobra.Command {
 		Use:   "report [RUN]",
 		Short: "Show what a run did, as a table, a picture, or for other tools",
 		Long: `Show what a run did: its jobs, how busy its machines were, its slowest tasks and
-what failed. RUN is the directory of a run, or its name in the state home; without
-it, the latest run there. A run that has not ended is shown as far as it has come.
+what failed. RUN is the directory of a run, or its name in the state home;
+without it, the latest run there. A run that has not ended is shown as far as it
+has come.
 
-With options for files, only these are written, unless -o is given as well. A file
-can be - for standard output.` + exits(exitUsage, exitNotFound),
+With options for files, only these are written, unless -o is given as well. A
+file can be - for standard output.` + exits(exitUsage, exitNotFound),
 		Example: `  fairlead report
   fairlead report --html run.html --trace run.json
   fairlead report ./out --joblog - | cut -f 1,4,7`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("expected at most one RUN, found %d\nUsage: %s", len(args), cmd.UseLine())
-			}
-			return nil
-		},
+		Args: atMost("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if len(args) > 0 {
@@ -125,7 +121,7 @@ func (e *env) report(name string, o reportOptions, print bool) error {
 		return err
 	}
 	lower := math.NaN()
-	if r.complete() && (print || o.files.pictured()) {
+	if r.measured() && (print || o.files.pictured()) {
 		lower = e.hindsight(r.x, r.sizes)
 	}
 	t := r.timeline(lower)
@@ -154,7 +150,7 @@ func (e *env) findRun(name string) (string, error) {
 		places = append(places, filepath.Join(home, name))
 	}
 	for _, dir := range places {
-		if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, manifestFile)); err == nil {
 			dir, err := filepath.Abs(dir)
 			if err != nil {
 				return "", fail(exitUsage, err)

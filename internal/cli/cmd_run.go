@@ -35,22 +35,23 @@ func newRun(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [FILE]",
 		Short: "Run a workload here, for real",
-		Long: `Run the tasks of a workload as processes on this computer, in the order and on the
-machines that the policy chooses, and print what it cost, how far from optimal
-that can be at most, and what first-in-first-out would have cost.
+		Long: `Run the tasks of a workload as processes on this computer, in the order and on
+the machines that the policy chooses, and print what it cost, how far from
+optimal that can be at most, and what first-in-first-out would have cost.
 
-How long tasks take, and how much memory, is remembered: stages without a size take
-it from earlier runs, as do machines without a speed (fairlead history shows it).
-Without sizes a run is blind, and follows a policy that needs none.
+How long tasks take, and how much memory, is remembered: stages without a size
+take it from earlier runs, as do machines without a speed (fairlead history
+shows it). Without sizes a run is blind, and follows a policy that needs none.
 
-A failed task is repeated as often as its stage's retries say, after a pause that
-doubles; then its job fails. Other jobs go on, jobs after it are not run. Ctrl-C (or
-SIGTERM) ends all that was started.
+A failed task is repeated as often as its stage's retries say, after a pause
+that doubles; then its job fails. Other jobs go on, jobs after it are not run.
+Ctrl-C (or SIGTERM) ends all that was started.
 
-A small process beside this one watches the tasks and puts down how each one ended.
-However a run is cut short, even by kill -9, --resume goes on with it: what runs is
-watched again, what has finished is not repeated. Outputs of the tasks and the event
-log are in the run's directory, which is printed at the end; fairlead report shows it.` +
+A small process beside this one watches the tasks and puts down how each one
+ended. However a run is cut short, even by kill -9, --resume goes on with it:
+what runs is watched again, what has finished is not repeated. Outputs of the
+tasks and the event log are in the run's directory, which is printed at the end;
+fairlead report shows it.` +
 			exits(exitFailed, exitUsage, exitNotFound, exitInterrupted),
 		Example: `  fairlead run jobs.yaml
   fairlead run jobs.yaml -j 8 --keep-going
@@ -70,6 +71,7 @@ log are in the run's directory, which is printed at the end; fairlead report sho
 				return e.run("", o)
 			}
 			if o.dryRun {
+				o.history = !o.noHistory
 				return e.plan(args[0], planOptions{
 					given: o.given, out: o.out, policy: cmp.Or(o.policy, sizedPolicy), seed: o.seed, solve: solveFlags{tolerance: defaultTolerance},
 				})
@@ -85,7 +87,7 @@ log are in the run's directory, which is printed at the end; fairlead report sho
 	f.Uint64Var(&o.seed, "seed", 0, "`seed` of random policies")
 	f.BoolVar(&o.keepGoing, "keep-going", false, "after a failed task go on with all of its job that does not depend on it")
 	f.BoolVar(&o.failFast, "fail-fast", false, "stop everything at the first failed task")
-	f.BoolVar(&o.dryRun, "dry-run", false, "only show the plan, as fairlead plan does")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only show the plan, as fairlead plan --history does")
 	f.StringVar(&o.dir, "dir", "", "`directory` for outputs and the event log (default a new one in the state home)")
 	f.BoolVar(&o.resume, "resume", false, "go on with the run in --dir or, without it, with the latest one that was cut short")
 	f.BoolVar(&o.noHistory, "no-history", false, "take nothing from earlier runs (this one is remembered all the same)")
@@ -170,7 +172,7 @@ func (s *session) export(o runOptions) error {
 		return err
 	}
 	lower := math.NaN()
-	if o.files.pictured() && r.complete() {
+	if o.files.pictured() && r.measured() {
 		lower = s.e.hindsight(r.x, r.sizes)
 	}
 	return s.e.export(&o.files, r.timeline(lower))

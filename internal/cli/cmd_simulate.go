@@ -45,9 +45,9 @@ cost is the total weighted completion time, flow cost the same counted from the
 releases; ratio and flowRatio divide them by the bound. The same seed gives the
 same result.
 
---log writes what happened and what was decided, a JSON object per line; --replay
-feeds such a log, of a simulation or of a run, to a fresh engine and compares its
-decisions: other ones, or a damaged log, exit with 4.` + exits(exitUsage, exitInvalid, exitInterrupted),
+--log writes what happened and what was decided, a JSON object per line;
+--replay feeds such a log, of a simulation or of a run, to a fresh engine and
+compares its decisions: other ones, or a damaged log, exit with 4.` + exits(exitUsage, exitInvalid, exitInterrupted),
 		Example: `  fairlead simulate jobs.yaml --policy spc,wspt,fifo
   fairlead simulate jobs.yaml --policy spc:plain=true --jobs
   fairlead simulate jobs.yaml --policy fifo --log events.jsonl

@@ -22,8 +22,8 @@ func newVerify(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify CERTIFICATE FILE",
 		Short: "Check a certificate of a lower bound, independently of the solver",
-		Long: `Recompute a lower bound from a certificate's multipliers and the workload alone, in
-exact arithmetic. The certificate is accepted if and only if it is for this
+		Long: `Recompute a lower bound from a certificate's multipliers and the workload alone,
+in exact arithmetic. The certificate is accepted if and only if it is for this
 workload, its multipliers are feasible, and its claim does not exceed what they
 prove. A bound computed with -j or --assume is verified with the same.` + exits(exitUsage, exitInvalid),
 		Example: `  fairlead bound jobs.yaml --certificate proof.json

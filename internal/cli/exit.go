@@ -73,6 +73,16 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// atMost takes one argument or none.
+func atMost(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= 1 {
+			return nil
+		}
+		return usage("expected at most one %s, found %d\nUsage: %s", name, len(args), cmd.UseLine())
+	}
+}
+
 // badFlag explains a wrong flag in the words of its command.
 func badFlag(cmd *cobra.Command, err error) error {
 	var bad *pflag.InvalidValueError
@@ -80,6 +90,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 		expected, ok := map[string]string{
 			"int": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number",
 			"duration": "a duration such as 10s or 1m30s", "bool": "true or false",
+			"size": "a positive number of bytes such as 500MB or 2GiB",
 		}[bad.GetFlag().Value.Type()]
 		if !ok {
 			expected = bad.Unwrap().Error()

@@ -94,7 +94,7 @@ func (x *exports) outside(dir string) error {
 		}
 		where, err := resolved(f.path)
 		if err != nil {
-			return fail(exitUsage, err)
+			return usage("writing %s: %w", f.path, err)
 		}
 		if below, err := filepath.Rel(filepath.Join(own, "logs"), where); err == nil && filepath.IsLocal(below) {
 			return usage("writing %s: outputs of the run's tasks are kept there; name another place", f.path)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"database/sql"
 	"fmt"
 	"math"
 	"os"
@@ -155,5 +156,48 @@ func TestHistoryThatIsNone(t *testing.T) {
 		if o.code != exitUsage || !strings.Contains(o.stderr, junk+" is damaged or no history: move it away") || o.stdout != "" {
 			t.Errorf("%v: %+v", args, o)
 		}
+	}
+}
+
+// A dry run shows what the run would do, with what earlier ones tell.
+func TestDryRunUsesTheHistory(t *testing.T) {
+	data := remembered(t)
+	path := file(t, "w.yaml", preamble+`
+cluster: {machines: [{name: a}, {name: b}]}
+jobs:
+- {name: etl, stages: [{name: map, count: 4, run: "true"}]}
+`)
+	r := decode[planResult](t, succeed(t, "run", "--dry-run", path, "--data", data, "-o", "json"))
+	if got := r.Runs[0].Makespan; math.Abs(got-9) > 1e-5 {
+		t.Errorf("it is planned to take %v, want 9", got)
+	}
+	if o := fairlead(t, t.Context(), "run", "--dry-run", "--no-history", path, "--data", data); o.code != exitUsage || !strings.Contains(o.stderr, "no size for etl/map") {
+		t.Errorf("without the history: %+v", o)
+	}
+}
+
+// A history that opens, but cannot be read, costs what it would have told, not the run.
+func TestDamageDoesNotStopARun(t *testing.T) {
+	data := remembered(t)
+	db, err := sql.Open("sqlite", filepath.Join(data, historyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("UPDATE attempts SET speed = -1"); err != nil {
+		t.Fatal(err)
+	}
+	path := file(t, "w.yaml", preamble+`
+cluster: {machines: [{name: a}]}
+jobs:
+- {name: etl, stages: [{name: map, count: 2, run: "true"}]}
+`)
+	const why = "is damaged or no history: move it away to begin a new one: attempt 1 of etl/map task 0"
+	if o := fairlead(t, t.Context(), "plan", "--history", path, "--data", data); o.code != exitUsage || !strings.Contains(o.stderr, why) {
+		t.Errorf("plan: %+v", o)
+	}
+	o := fairlead(t, t.Context(), "run", path, "--data", data, "--dir", filepath.Join(t.TempDir(), "run"))
+	if o.code != exitOK || !strings.Contains(o.stderr, why) || !strings.Contains(o.stderr, "running blind") {
+		t.Errorf("run: %+v", o)
 	}
 }

@@ -97,7 +97,7 @@ func (k *keeper) record(attempts []run.Attempt) {
 	}
 	if k.run == nil {
 		var m run.Manifest
-		text, err := os.ReadFile(filepath.Join(k.dir, "run.json"))
+		text, err := os.ReadFile(filepath.Join(k.dir, manifestFile))
 		if err == nil {
 			err = json.Unmarshal(text, &m)
 		}

@@ -46,7 +46,7 @@ func (e *env) learn(in *sched.Instance, path string, budget int64) (*sched.Insta
 func (e *env) learnFrom(db *history.DB, in *sched.Instance, path string, budget int64) (*sched.Instance, *history.Learned, error) {
 	resolved, l, err := history.Resolve(e.ctx, called(in, path), db, budget)
 	if err != nil {
-		return in, nil, usage("%s: %w; --no-history or another --data do without it", nameOf(path), err)
+		return in, nil, fail(exitUsage, err)
 	}
 	resolved.Name = in.Name
 	if what := learntText(l); what != "" {
@@ -75,7 +75,7 @@ func learntText(l *history.Learned) string {
 		what = append(what, fmt.Sprintf("speeds of %s", count(n, "machine")))
 	}
 	if n := len(l.Memory); n > 0 {
-		what = append(what, fmt.Sprintf("memory that %s need", count(n, "stage")))
+		what = append(what, fmt.Sprintf("needs of memory of %s", count(n, "stage")))
 	}
 	return strings.Join(what, ", ")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fairlead-project/fairlead/internal/history"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
 	"github.com/fairlead-project/fairlead/sim"
@@ -181,7 +182,7 @@ func thisComputer(f *workload.File, slots int, memory int64) []workload.Machine 
 		slots = runtime.NumCPU()
 	}
 	local := workload.Machine{Name: "local", Speed: 1, Slots: slots, Port: noPort}
-	for _, r := range []workload.Quantity{{Name: "cpu", Amount: float64(slots)}, {Name: memoryResource, Amount: float64(memory)}} {
+	for _, r := range []workload.Quantity{{Name: "cpu", Amount: float64(slots)}, {Name: history.Memory, Amount: float64(memory)}} {
 		if r.Amount > 0 && needed(f, r.Name) {
 			local.Resources = append(local.Resources, r)
 		}

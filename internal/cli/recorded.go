@@ -128,10 +128,11 @@ func (r *recorded) notRun() {
 	}
 }
 
-// complete reports whether every job is done.
-func (r *recorded) complete() bool {
-	for _, s := range r.states {
-		if s != policy.JobDone {
+// measured reports whether it is known how large every task was: all have succeeded,
+// and the log tells on which machines.
+func (r *recorded) measured() bool {
+	for s := range sched.StageID(r.x.Stages()) {
+		if r.x.Stage(s).Count > 0 && !r.sizes.Known(s) {
 			return false
 		}
 	}

@@ -40,7 +40,7 @@ func (e *env) replayLog(path string, o simulateOptions) error {
 	}
 	h := log.Header
 	if h.SHA256 != cert.Hash(in) {
-		remedy := "if it was made with -j or --assume, give the same"
+		remedy := "if it was made with -j, --assume or --history, give the same"
 		if resolved := filepath.Join(filepath.Dir(name), run.WorkloadFile); !h.Simulated {
 			if _, err := os.Stat(resolved); err == nil {
 				remedy = "what the run took from earlier ones is in " + resolved + ": replay it with that"

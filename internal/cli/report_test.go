@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -90,6 +91,30 @@ func TestReportAgreesWithTheRun(t *testing.T) {
 			}
 		}
 		exported(t, dir, told)
+	}
+}
+
+// Of a log that is torn off the report tells what the journal knows: not where tasks ran,
+// so nothing of their sizes, and no bound.
+func TestReportOfATornLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, "run", file(t, "w.yaml", typical), "--dir", dir)
+	log := filepath.Join(dir, "events.jsonl")
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, _, _ := bytes.Cut(text, []byte("\n"))
+	if err := os.WriteFile(log, append(header, '\n'), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := fairlead(t, t.Context(), "report", dir, "-o", "json")
+	if o.code != exitOK || o.stderr != "" {
+		t.Fatalf("%+v", o)
+	}
+	r := decode[reportResult](t, o.stdout)
+	if r.Ended || r.Attempts["done"] != 12 || !r.Runs[0].Complete() || r.Runs[0].LowerBound != nil {
+		t.Errorf("%+v", r)
 	}
 }
 

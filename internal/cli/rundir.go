@@ -30,12 +30,19 @@ func (e *env) home(variable, below string) (string, error) {
 // historyFile is the execution database, in the data home.
 const historyFile = "history.db"
 
+// manifestFile is what makes a directory that of a run.
+const manifestFile = "run.json"
+
 // dataHome is where what outlives runs is kept.
 func (e *env) dataHome() (string, error) {
 	if e.data != "" {
 		return filepath.Abs(e.data)
 	}
-	return e.home("XDG_DATA_HOME", ".local/share")
+	data, err := e.home("XDG_DATA_HOME", ".local/share")
+	if err != nil {
+		return "", fmt.Errorf("no place for the history: %w; name one with --data", err)
+	}
+	return data, nil
 }
 
 // runsHome is where runs without a directory of their own are kept.
@@ -82,7 +89,7 @@ func (e *env) runs() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := filepath.Glob(filepath.Join(base, "*", "run.json"))
+	manifests, err := filepath.Glob(filepath.Join(base, "*", manifestFile))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-project/fairlead/cert"
 	"github.com/fairlead-project/fairlead/engine"
+	"github.com/fairlead-project/fairlead/internal/history"
 	"github.com/fairlead-project/fairlead/internal/run"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
@@ -58,10 +59,13 @@ func (e *env) begin(path string, o runOptions) (s *session, err error) {
 		return s, err
 	}
 	s.keeper.given = sched.NewIndex(called(in, path))
-	resolved := in
+	resolved, learned := in, (*history.Learned)(nil)
 	if s.keeper.db != nil && !o.noHistory {
-		if resolved, _, err = e.learnFrom(s.keeper.db, in, path, o.budget()); err != nil {
-			return s, err
+		if resolved, learned, err = e.learnFrom(s.keeper.db, in, path, o.budget()); err != nil { // in as it was
+			if e.stopped() {
+				return s, errInterrupted
+			}
+			e.say("going on as if nothing was known from earlier runs: %v", err)
 		}
 	}
 	resolved = assume(resolved, o.assume)
@@ -80,13 +84,18 @@ func (e *env) begin(path string, o runOptions) (s *session, err error) {
 		BaseDir: dirOf(path), Path: absolute(path), Version: versionString(),
 		KeepGoing: o.keepGoing, FailFast: o.failFast,
 		Backoff:      engine.Backoff{Base: sched.Time(o.backoff), Max: sched.Time(max(o.backoff, maxBackoff))},
-		MemoryLimits: memoryLimits(s.keeper.given), MemoryBudget: memoryBudget(resolved),
+		MemoryLimits: memoryLimits(s.keeper.given), MemoryBudget: memoryBudget(resolved, learned != nil && len(learned.Memory) > 0),
 		Header: engine.LogHeader{SHA256: cert.Hash(resolved), Policy: s.spec},
 	}
 	if s.cfg.Dir, s.made, err = e.runDir(o.dir, s.keeper.given.Instance.Name); err != nil {
 		return s, fail(exitUsage, err)
 	}
 	s.keeper.dir = s.cfg.Dir
+	if earlier := filepath.Join(s.cfg.Dir, manifestFile); !s.made {
+		if _, err := os.Lstat(earlier); err == nil { // nothing of that run may change
+			return s, usage("%s is of an earlier run: use another directory, or resume that run", earlier)
+		}
+	}
 	return s, s.writeOpen()
 }
 
@@ -140,37 +149,6 @@ func (s *session) choosePolicy(spec string) (policy.Entry, policy.Policy, error)
 			nameOf(s.path), missing[0], count(len(missing), "such stage"), entry.Full(), blindPolicy)
 	}
 	return entry, p, err
-}
-
-// memoryLimits are the declared needs of memory, per stage: a task that exceeds what
-// the workload says it needs is ended, where the system can do that, before it harms
-// others. What was only learnt is no promise and no limit.
-func memoryLimits(given *sched.Index) []int64 {
-	in := given.Instance
-	d := memoryDimension(in)
-	if d < 0 {
-		return nil
-	}
-	limits := make([]int64, given.Stages())
-	for s := range limits {
-		if needs := given.Stage(sched.StageID(s)).Needs; needs != nil {
-			limits[s] = needs[d] / 1000
-		}
-	}
-	return limits
-}
-
-// memoryBudget is what the machines have together, 0 if no task needs memory.
-func memoryBudget(in *sched.Instance) int64 {
-	d := memoryDimension(in)
-	if d < 0 {
-		return 0
-	}
-	total := int64(0)
-	for m := range in.Machines {
-		total += in.Machines[m].Capacity[d] / 1000
-	}
-	return total
 }
 
 // writeOpen makes the run's directory and puts down what the workload leaves open.
@@ -269,8 +247,10 @@ func (e *env) resume(path string, o runOptions) (s *session, err error) {
 	}
 	s.keeper.dir = r.Dir
 	if s.keeper.given, err = readOpen(r); err != nil {
-		e.say("the history is not kept: it is not known what was learnt for this run: %v", err)
-		s.keeper.db, err = nil, nil
+		if s.keeper.db != nil {
+			s.keeper.drop(fmt.Errorf("it is not known what was learnt for this run: %w", err))
+		}
+		err = nil
 	}
 	e.say("going on with the run in %s", r.Dir)
 	return s, nil
@@ -318,9 +298,19 @@ func (s *session) close() {
 
 var errNothing = errors.New("there is nothing to resume")
 
-// hint says how to go on with an earlier run of the same file that was cut short.
+// hint says how to go on with an earlier run of the same file that was cut short, and
+// with what still runs of others: it takes processors and memory that this run counts on.
 func (s *session) hint() {
-	r, err := s.e.unfinished("", func(r *run.Recorded) bool { return r.Manifest.Path == s.cfg.Path && r.Dir != s.cfg.Dir })
+	dirs, err := s.e.runs()
+	for _, dir := range dirs {
+		if dir != s.cfg.Dir && !ended(dir) && supervised(dir) {
+			s.e.say("tasks of the run in %s are still running: if nobody watches them, fairlead run --resume --dir %s does", dir, dir)
+		}
+	}
+	var r *run.Recorded
+	if err == nil {
+		r, err = s.e.unfinished("", func(r *run.Recorded) bool { return r.Manifest.Path == s.cfg.Path && r.Dir != s.cfg.Dir })
+	}
 	if err == nil {
 		s.e.say("an earlier run of this file was cut short: fairlead run --resume --dir %s goes on with it", r.Dir)
 	} else if !errors.Is(err, errNothing) && !errors.Is(err, fs.ErrNotExist) {

@@ -165,14 +165,14 @@ func TestRunsConvergeToTheTruth(t *testing.T) {
 			}
 			var costs, informed []float64
 			for n := range runs {
-				believed, learned, err := history.Resolve(t.Context(), r.in, db, 0)
+				believed, _, err := history.Resolve(t.Context(), r.in, db, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
 				use := policy
-				if len(learned.Unknown) > 0 {
+				if unknown := sim.Unsized(sched.NewIndex(believed)); unknown != nil {
 					if n > 0 {
-						t.Fatalf("after %d runs sizes of %d stages are unknown", n, len(learned.Unknown))
+						t.Fatalf("after %d runs sizes are unknown: %v", n, unknown)
 					}
 					use = "fifo"
 				}

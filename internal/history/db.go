@@ -98,9 +98,6 @@ func open(path, mode string, options ...string) (*DB, error) {
 	return &DB{path: path, sql: s}, nil
 }
 
-// Path returns the file's name.
-func (db *DB) Path() string { return db.path }
-
 // Close closes the file.
 func (db *DB) Close() error { return db.explain(db.sql.Close()) }
 
@@ -109,7 +106,7 @@ func (db *DB) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrNewer) {
+	if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrNewer) || errors.Is(err, ErrCorrupt) {
 		return fmt.Errorf("history %s %w", db.path, err)
 	}
 	var e *sqlite.Error

@@ -548,3 +548,25 @@ func BenchmarkRecord(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(list)), "µs/attempt")
 }
+
+// Rows that no attempt can have are damage too: a flipped bit need not make SQLite
+// complain, and what is learnt from it could be no number.
+func TestImpossibleRowsAreDamage(t *testing.T) {
+	for _, change := range []string{
+		"speed = -1", "speed = 9e999", "size = -9e999", "input = 9e999", "finish = start - 1", "state = 9", "tasks = 0", "run = 77", "machine = 77",
+	} {
+		path := filepath.Join(t.TempDir(), "history.db")
+		db, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record(t, db, attempt(0, 0, 0, 2, 0, 1), attempt(0, 0, 1, 2, 0, 1))
+		if _, err := db.sql.Exec("UPDATE attempts SET " + change + " WHERE task = 1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.All(t.Context()); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %v", change, err)
+		}
+		db.Close()
+	}
+}

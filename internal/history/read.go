@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -124,6 +125,11 @@ func (r *reader) attempts(where string, args ...any) error {
 		a.Run, a.Workload = r.runs[s.run][0], r.runs[s.run][1]
 		a.Job, a.Stage = r.stages[stage][0], r.stages[stage][1]
 		a.Machine, a.Launched = r.machines[machine][0], time.Unix(0, launched)
+		if err == nil {
+			if bad := a.validate(); bad != nil { // a flipped bit need not make SQLite complain
+				err = fmt.Errorf("%w: attempt %d of %s/%s task %d: %w", ErrCorrupt, a.Attempt, a.Job, a.Stage, a.Task, bad)
+			}
+		}
 		r.found = append(r.found, s)
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -57,8 +58,9 @@ func (a *Attempt) validate() error {
 		return fmt.Errorf("no such attempt of task %d of %d", a.Task, a.Tasks)
 	case a.State < Done || a.State > Stopped:
 		return fmt.Errorf("no such %v", a.State)
-	case !(a.Speed > 0) || !(a.Size >= 0) || !(a.Input >= 0) || !(a.FirstProgress >= 0):
-		return errors.New("a number that is negative or none")
+	case !(a.Speed > 0) || !(a.Size >= 0) || !(a.Input >= 0) || !(a.FirstProgress >= 0) ||
+		math.IsInf(a.Speed, 0) || math.IsInf(a.Size, 0) || math.IsInf(a.Input, 0):
+		return errors.New("a number that is negative, infinite or none")
 	case a.End < a.Start:
 		return fmt.Errorf("it ended at %v and started at %v", a.End, a.Start)
 	}

@@ -20,9 +20,8 @@ const speedRuns = 50
 type Learned struct {
 	// Runs is how many runs the sizes come from, of the stage that has been run most often.
 	Runs int
-	// Sizes and Memory list stages that have their sizes or needs of memory from it, and
-	// Unknown those that still have no size.
-	Sizes, Memory, Unknown []sched.StageID
+	// Sizes and Memory list stages that have their sizes or needs of memory from it.
+	Sizes, Memory []sched.StageID
 	// Speeds lists the machines that have their speeds from it.
 	Speeds []sched.MachineID
 	// Estimates is all that was learnt.
@@ -147,7 +146,6 @@ func Apply(in *sched.Instance, e *Estimates, budget int64) (*sched.Instance, *Le
 		known := e.Stage(Key{out.Jobs[x.StageJob(s)].Name, st.Name})
 		switch {
 		case known == nil || known.Sizes == nil:
-			l.Unknown = append(l.Unknown, s)
 			continue
 		case len(known.ByTask) == st.Count:
 			st.Sizes = known.ByTask
