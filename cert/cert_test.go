@@ -210,10 +210,11 @@ func loss(relaxation string) *big.Rat {
 // Where nobody waits and tasks are alike, both relaxations are the same; otherwise the
 // same multipliers prove no less by the stronger one.
 func TestStrongIsStronger(t *testing.T) {
-	more := 0
+	more, all := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		in := small.draw(t)
 		d := drawDual(t, in)
+		all++
 		weak, err := Value(LP, d, in)
 		strong, err2 := Value(LPStrong, d, in)
 		if err != nil || err2 != nil || strong < weak*(1-1e-15) {
@@ -223,8 +224,8 @@ func TestStrongIsStronger(t *testing.T) {
 			more++
 		}
 	})
-	if more < 100 {
-		t.Errorf("lp-strong proves more %d times only", more)
+	if more < all/3 {
+		t.Errorf("lp-strong proves more %d of %d times only", more, all)
 	}
 }
 
