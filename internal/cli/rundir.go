@@ -89,8 +89,8 @@ func (e *env) runs() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := filepath.Glob(filepath.Join(base, "*", manifestFile))
-	if err != nil {
+	runs, err := os.ReadDir(base)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	type entry struct {
@@ -98,9 +98,10 @@ func (e *env) runs() ([]string, error) {
 		began time.Time
 	}
 	var all []entry
-	for _, m := range manifests {
-		if info, err := os.Stat(m); err == nil {
-			all = append(all, entry{filepath.Dir(m), info.ModTime()})
+	for _, r := range runs {
+		dir := filepath.Join(base, r.Name())
+		if info, err := os.Stat(filepath.Join(dir, manifestFile)); err == nil {
+			all = append(all, entry{dir, info.ModTime()})
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int {

@@ -255,3 +255,25 @@ func TestSupervisorIsToldToEnd(t *testing.T) {
 	equal(t, "failures", len(res.Failures), 0)
 	equal(t, "times run", r.read("ran"), "x\nx\n")
 }
+
+// What somebody has edited in a run's manifest is refused, not tripped over.
+func TestOptionsAreChecked(t *testing.T) {
+	r := newTrial(t, "{name: m}", "- {name: a, stages: [{name: s, run: 'true'}]}\n")
+	r.run(t.Context())
+	rec := must[*Recorded](t)(Open(r.cfg.Dir))
+	for want, edit := range map[string]func(*Options){
+		"2 memory limits": func(o *Options) { o.MemoryLimits = []int64{1, 2} },
+		"a grace of":      func(o *Options) { o.Grace = 1 << 62 },
+	} {
+		edited := *rec
+		edit(&edited.Manifest.Options)
+		if _, err := edited.Config(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	rec.Manifest.Options.MemoryLimits = []int64{}
+	cfg := must[Config](t)(rec.Config())
+	if cfg.MemoryLimits != nil {
+		t.Error("no limits are some")
+	}
+}

@@ -66,6 +66,9 @@ type Options struct {
 	MemoryLimits []int64        `json:"memoryLimits,omitempty"`
 }
 
+// longestGrace is longer than anyone waits, and far from overflow.
+const longestGrace = 365 * 24 * time.Hour
+
 // ErrBusy is wrapped by the error of a run that another process drives.
 var ErrBusy = errors.New("is driven by another process")
 
@@ -219,6 +222,15 @@ func (r *Recorded) Config() (Config, error) {
 		return Config{}, fmt.Errorf("run: %s: %w", manifestName, err)
 	}
 	o := &m.Options
+	if n := len(o.MemoryLimits); n > 0 && n != sched.NewIndex(r.Instance).Stages() {
+		return Config{}, fmt.Errorf("run: %s has %d memory limits for other than as many stages", manifestName, n)
+	}
+	if len(o.MemoryLimits) == 0 {
+		o.MemoryLimits = nil
+	}
+	if o.Grace < 0 || o.Grace > longestGrace {
+		return Config{}, fmt.Errorf("run: %s: a grace of %v is not between 0 and %v", manifestName, o.Grace, longestGrace)
+	}
 	return Config{
 		Instance: r.Instance, Knowledge: policy.Knowledge{Sizes: sizes, Arrivals: arrivals}, Seed: m.Seed,
 		Path: m.Path, BaseDir: m.BaseDir, Dir: r.Dir, Version: m.Version,

@@ -168,3 +168,16 @@ func TestUsage(t *testing.T) {
 		t.Errorf("more CPU than the system says: %v", sum)
 	}
 }
+
+// A task that removes the outputs of all does not keep others from starting.
+func TestLogsAreRemoved(t *testing.T) {
+	t.Parallel()
+	r := newTrial(t)
+	r.open()
+	r.sh(0, "rm -r '"+filepath.Join(r.cfg.Dir, "logs")+"'")
+	equal(t, "first", r.next().Err, "")
+	r.sh(1, "echo here")
+	equal(t, "second", r.next().Err, "")
+	equal(t, "its output", r.read("run/logs/1.1.out"), "here\n")
+	r.close()
+}

@@ -72,8 +72,12 @@ func (s *supervisor) create(st *stage, name string) (fd int, err error) {
 		_ = unix.Rename(s.spare[n-1], path) // or else a new one is made
 		s.spare = s.spare[:n-1]
 	}
-	for {
+	for again := false; ; {
 		fd, err = unix.Open(path, flags, 0o666)
+		if err == unix.ENOENT && !again && os.MkdirAll(st.Logs, 0o777) == nil {
+			again = true // somebody has removed it
+			continue
+		}
 		if err != unix.EINTR {
 			break
 		}
