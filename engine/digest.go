@@ -32,10 +32,8 @@ func (d *digest) event(now sched.Time, ev Event) {
 		d.mix(uint64(s.ID))
 		d.mix(math.Float64bits(s.Lower))
 		d.mix(math.Float64bits(s.Upper))
-		d.mix(uint64(len(s.Note)))
-		for _, b := range []byte(s.Note) {
-			d.mix(uint64(b))
-		}
+		d.text(s.Note)
+		d.text(s.Rule)
 		fallback := uint64(0)
 		if s.Fallback {
 			fallback = 1
@@ -52,6 +50,13 @@ func (d *digest) event(now sched.Time, ev Event) {
 				d.mix(uint64(t))
 			}
 		}
+	}
+}
+
+func (d *digest) text(s string) {
+	d.mix(uint64(len(s)))
+	for _, b := range []byte(s) {
+		d.mix(uint64(b))
 	}
 }
 

@@ -94,6 +94,8 @@ type Solution struct {
 	ID int32 `json:"id"`
 	// Order lists stages, first to be served first.
 	Order []sched.StageID `json:"order,omitempty"`
+	// Rule names how the policy serves it, in the policy's own words.
+	Rule string `json:"rule,omitempty"`
 	// Queues holds, per slot of each machine (numbered through the machines),
 	// the tasks it runs in this order; only for policies that bind tasks.
 	Queues [][]sched.TaskID `json:"queues,omitempty"`

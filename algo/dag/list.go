@@ -47,6 +47,11 @@ func (p *Problem) List(order []int32, units int) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.planned(l), nil
+}
+
+// planned returns the plan that l has placed.
+func (p *Problem) planned(l *lister) *Plan {
 	plan := &Plan{Completion: l.done, Units: len(l.unit), Cost: l.cost()}
 	plan.Placed = l.placed
 	plan.Schedule.Tasks = slices.Clone(l.placed)
@@ -60,7 +65,7 @@ func (p *Problem) List(order []int32, units int) (*Plan, error) {
 	for i, j := range p.jobs {
 		plan.Schedule.Completion[j] = l.done[p.end[i]]
 	}
-	return plan, nil
+	return plan
 }
 
 // machine is the state of one machine's units while a list is placed.
@@ -90,6 +95,8 @@ type lister struct {
 	done     []sched.Time // per node, Never if not placed
 	placed   []sched.Placement
 	record   bool
+	gaps     []gaps // per unit; nil: tasks go to the end of what is placed
+	feeding  bool   // some later stage reads the output of the current one
 
 	// Scratch for the current stage.
 	need    []int64 // nil: none
@@ -99,6 +106,7 @@ type lister struct {
 	sources [][]source // per node that feeds
 	last    []sched.Time
 	bySize  []sched.TaskID
+	least   sched.Time // no machine can start a task earlier; with gaps
 }
 
 // list runs the placement, recording placements only if asked to.
@@ -110,15 +118,20 @@ func (p *Problem) list(order []int32, units int, record bool) (*lister, error) {
 		return nil, fmt.Errorf("%w: %d of %d units", ErrProblem, units, len(p.Units))
 	}
 	l := newLister(p, p.Units[:units], record)
+	return l, l.placeAll(order)
+}
+
+// placeAll places all nodes in the given order.
+func (l *lister) placeAll(order []int32) error {
 	for _, j := range order {
 		if err := l.place(j); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if len(order) != len(p.Nodes) {
-		return nil, fmt.Errorf("%w: an order of %d nodes, of %d", ErrProblem, len(order), len(p.Nodes))
+	if len(order) != len(l.p.Nodes) {
+		return fmt.Errorf("%w: an order of %d nodes, of %d", ErrProblem, len(order), len(l.p.Nodes))
 	}
-	return l, nil
+	return nil
 }
 
 func newLister(p *Problem, units []Unit, record bool) *lister {
@@ -194,6 +207,7 @@ func (l *lister) place(j int32) error {
 		return nil
 	}
 	l.prepare(n, ready)
+	l.feeding = l.p.feeds[j]
 	first, end := l.p.x.StageTasks(n.Stage)
 	if size, ok := l.p.z.Uniform(n.Stage); ok {
 		for t := first; t < end; t++ {
@@ -208,7 +222,7 @@ func (l *lister) place(j int32) error {
 			}
 		}
 	}
-	if l.p.feeds[j] {
+	if l.feeding {
 		for m, t := range l.last {
 			if t >= 0 {
 				l.sources[j] = append(l.sources[j], source{sched.MachineID(m), t})
@@ -249,6 +263,7 @@ func (l *lister) prepare(n *Node, ready sched.Time) {
 			l.need = st.Needs
 		}
 	}
+	l.least = ready
 	for i := range l.machines {
 		l.machines[i].start = sched.Never
 	}
@@ -293,7 +308,11 @@ func (l *lister) earliest(m *machine) sched.Time {
 // task places task t of node j on the unit where it finishes first.
 func (l *lister) task(j int32, t sched.TaskID, size float64) error {
 	best, finish, fits := 0, sched.Never, false
-	for c := range l.speeds {
+	if l.gaps != nil {
+		finish = l.insert(t, size)
+		fits = finish != sched.Never
+	}
+	for c := 0; l.gaps == nil && c < len(l.speeds); c++ {
 		class := &l.speeds[c]
 		start := class.start.t[1]
 		if start == sched.Never {
@@ -309,6 +328,10 @@ func (l *lister) task(j int32, t sched.TaskID, size float64) error {
 		return fmt.Errorf("%w: the tasks of stage %s fit on none of the %d fastest slots", ErrProblem, l.p.Name(j), len(l.unit))
 	case finish == sched.MaxTime:
 		return fmt.Errorf("%w: the tasks of stage %s would run past the end of time, %v", ErrProblem, l.p.Name(j), sched.MaxTime)
+	}
+	if l.gaps != nil {
+		l.done[j] = max(l.done[j], finish)
+		return nil
 	}
 	class := &l.speeds[best]
 	i := class.start.first(class.start.t[1])
@@ -326,10 +349,16 @@ func (l *lister) task(j int32, t sched.TaskID, size float64) error {
 	m.start = l.earliest(m)
 	class.start.set(i, m.start)
 	l.done[j] = max(l.done[j], finish)
-	if l.p.feeds[j] {
-		l.last[m.id] = max(l.last[m.id], finish)
-	}
+	l.ends(m.id, finish)
 	return nil
+}
+
+// ends notes when a task of the current stage ends on m, in case a later one reads its
+// output.
+func (l *lister) ends(m sched.MachineID, finish sched.Time) {
+	if l.feeding {
+		l.last[m] = max(l.last[m], finish)
+	}
 }
 
 // cost returns Σ w_j C_j in seconds.

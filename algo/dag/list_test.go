@@ -45,8 +45,9 @@ func constrain(rng *rand.Rand, in *sched.Instance) {
 }
 
 // slowList is the list rule as its definition reads: every unit is tried for every
-// task, and the earliest start looked for among all moments at which anything ends.
-func slowList(p *Problem, order []int32, units int) []sched.Placement {
+// task, and the earliest start looked for among all moments at which anything ends. With
+// insert, a task may also run between others.
+func slowList(p *Problem, order []int32, units int, insert bool) []sched.Placement {
 	in := p.x.Instance
 	var placed []sched.Placement
 	stageOf := func(q sched.Placement) sched.StageID { return p.x.TaskStage(q.Task) }
@@ -110,7 +111,7 @@ func slowList(p *Problem, order []int32, units int) []sched.Placement {
 							at = max(at, q.Finish+sched.Duration(share, min(in.Machines[q.Machine].Port, in.Machines[u.Machine].Port)))
 						}
 					}
-					if q.Machine == u.Machine && q.Slot == u.Slot {
+					if !insert && q.Machine == u.Machine && q.Slot == u.Slot {
 						at = max(at, q.Finish)
 					}
 				}
@@ -122,8 +123,11 @@ func slowList(p *Problem, order []int32, units int) []sched.Placement {
 				}
 				slices.Sort(starts)
 				for _, start := range starts {
-					if fits(st.Needs, u.Machine, start) {
-						f := start + sched.Duration(p.z.Of(n.Stage, k), in.Machines[u.Machine].Speed)
+					f := start + sched.Duration(p.z.Of(n.Stage, k), in.Machines[u.Machine].Speed)
+					taken := slices.ContainsFunc(placed, func(q sched.Placement) bool {
+						return q.Machine == u.Machine && q.Slot == u.Slot && q.Start < f && start < q.Finish
+					})
+					if !taken && fits(st.Needs, u.Machine, start) {
 						if f < best.Finish {
 							best = sched.Placement{Task: k, Machine: u.Machine, Slot: u.Slot, Start: start, Finish: f}
 						}
@@ -187,7 +191,7 @@ func TestListAgainstSlowTwin(t *testing.T) {
 				t.Fatalf("trial %d: %d units cost %v, the best of all %v on %d", trial, units, plan.Cost, best.Cost, best.Units)
 			}
 			verify(t, in, plan)
-			want := slowList(p, order, units)
+			want := slowList(p, order, units, false)
 			slices.SortFunc(want, func(a, b sched.Placement) int { return int(a.Task - b.Task) })
 			got := slices.Clone(plan.Schedule.Tasks)
 			slices.SortFunc(got, func(a, b sched.Placement) int { return int(a.Task - b.Task) })

@@ -320,3 +320,18 @@ func (a *sum) value() float64 { return a.s + a.lost }
 
 // Instance returns the instance that the problem was built from.
 func (p *Problem) Instance() *sched.Instance { return p.x.Instance }
+
+// Index returns the index of that instance.
+func (p *Problem) Index() *sched.Index { return p.x }
+
+// Sizes returns the sizes that the problem was built with.
+func (p *Problem) Sizes() *sched.Sizes { return p.z }
+
+// Tasks returns the number of tasks.
+func (p *Problem) Tasks() int {
+	n := 0
+	for i := range p.Nodes {
+		n += p.Nodes[i].Tasks
+	}
+	return n
+}

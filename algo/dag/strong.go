@@ -40,6 +40,14 @@ func (p *Problem) RelaxStrong(o queyranne.Options) (*Relaxation, error) {
 	return &Relaxation{Result: r, p: p, lp: lp, weak: weak}, nil
 }
 
+// Weak returns the relaxation (S1)–(S4) that r was found from, r itself if it is that.
+func (r *Relaxation) Weak() *Relaxation {
+	if r.weak != nil {
+		return r.weak
+	}
+	return r
+}
+
 // strongWork is what the stronger relaxation may cost even where the weaker one was
 // solved at once: about half a second.
 const strongWork = 20_000_000

@@ -38,16 +38,15 @@ var table = []entry{
 	{path: "cert", level: 2},
 	{path: "check", level: 2},
 
-	// Decisions.
+	// Decisions. The simulator's clock is virtual.
 	{path: "policy", level: 3},
-	{path: "policy/dag", level: 3, peers: []string{"policy"}, higher: []string{"sim"}},
-	{path: "policy/all", level: 3, peers: []string{"policy", "policy/dag"}},
-	{path: "engine", level: 3, peers: []string{"policy"}, higher: []string{"sim"}},
+	{path: "policy/dag", level: 3, peers: []string{"policy"}},
+	{path: "engine", level: 3, peers: []string{"policy"}},
+	{path: "sim", level: 3, peers: []string{"engine", "policy"}},
+	{path: "policy/all", level: 3, peers: []string{"policy", "policy/dag", "sim"}}, // spc plans by simulating
 
-	// Drivers: they own clocks, files and processes. The simulator's clock is
-	// virtual, so it stays pure.
-	{path: "sim", level: 4, pure: true},
-	{path: "policy/policytest", level: 4, peers: []string{"sim"}, support: true},
+	// Drivers: they own clocks, files and processes.
+	{path: "policy/policytest", level: 4, support: true},
 	{path: "report", level: 4},
 	{path: "internal/supervise", level: 4},
 	{path: "internal/run", level: 4, peers: []string{"internal/supervise"}},

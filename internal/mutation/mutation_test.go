@@ -45,6 +45,24 @@ var mutations = []struct {
 		tests: []string{"TestPitfallReadyTimeInsideTheMinimum", "TestListAgainstSlowTwin", "TestRandomAgainstBruteForce"},
 	},
 	{
+		name:  "insertion: a gap that is too short is taken",
+		file:  "algo/dag/insert.go",
+		edits: []edit{{"after(start, length) <= g[i].to", "start <= g[i].to"}},
+		pkg:   "./algo/dag", tests: []string{"TestInsertAgainstSlowTwin", "TestGaps"},
+	},
+	{
+		name:  "order of jobs: stages near the end of the job come first",
+		file:  "algo/dag/order.go",
+		edits: []edit{{"cmp.Compare(way[b], way[a])", "cmp.Compare(way[a], way[b])"}},
+		pkg:   "./algo/dag", tests: []string{"TestJobOrder"},
+	},
+	{
+		name:  "spc: the dearest candidate is kept",
+		file:  "policy/dag/candidates.go",
+		edits: []edit{{"cost >= c.cost*handicap", "cost <= c.cost*handicap"}},
+		pkg:   "./policy/dag", tests: []string{"TestSPCIsNeverWorse"},
+	},
+	{
 		name:  "dual: what leaves a node is subtracted from its reduced weight",
 		file:  "opt/queyranne/bound.go",
 		edits: []edit{{"b.reduced[q.from[k]] += x", "b.reduced[q.from[k]] -= x"}},

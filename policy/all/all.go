@@ -3,9 +3,12 @@ package all
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/policy/dag"
+	"github.com/fairlead-project/fairlead/sched"
+	"github.com/fairlead-project/fairlead/sim"
 )
 
 const problem = "Q|prec,r_j|Σw_jC_j"
@@ -25,8 +28,8 @@ func Registry() *policy.Registry {
 		policy.Entry{
 			Info: policy.Info{
 				Family: "dag", Name: "spc", Problem: problem,
-				Summary:   "order of the stages in an LP relaxation, each task where it finishes first",
-				Guarantee: "2(1+(m-1)/D), +1 with releases, for plain=true and exact sizes",
+				Summary:   "the best, by simulation, of LP order, wspt and list placement, improved by local search",
+				Guarantee: "2(1+(m-1)/D), +1 with releases, for exact sizes",
 				Source:    "Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM 2021",
 				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Offline},
 				Params: [][2]string{
@@ -42,7 +45,7 @@ func Registry() *policy.Registry {
 				if err := policy.Decode(params, &p); err != nil {
 					return nil, err
 				}
-				return dag.NewSPC(p)
+				return dag.NewSPC(p, simulate)
 			},
 		},
 		policy.Entry{
@@ -62,7 +65,7 @@ func Registry() *policy.Registry {
 				if err := policy.Decode(params, &p); err != nil {
 					return nil, err
 				}
-				return dag.NewSPCOnline(p)
+				return dag.NewSPCOnline(p, simulate)
 			},
 		},
 		policy.Entry{
@@ -83,6 +86,21 @@ func Registry() *policy.Registry {
 			New: plain(dag.NewRandom),
 		},
 	)
+}
+
+// simulate is the simulator with which policies plan.
+func simulate(in *sched.Instance, z *sched.Sizes, p policy.Policy, stop func() bool) (*sched.Schedule, error) {
+	r, err := sim.Run(sim.Config{
+		Instance: in, Policy: p, Sizes: z, Estimates: z, Stop: stop,
+		Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Offline},
+	})
+	if errors.Is(err, sim.ErrInterrupted) {
+		return nil, dag.ErrStopped
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &r.Schedule, nil
 }
 
 // plain makes a policy that has no parameters.

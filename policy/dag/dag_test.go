@@ -24,9 +24,18 @@ var (
 	blind   = policy.Knowledge{}
 )
 
+// simulate is the simulator that spc plans with.
+func simulate(in *sched.Instance, z *sched.Sizes, p policy.Policy, stop func() bool) (*sched.Schedule, error) {
+	r, err := sim.Run(sim.Config{Instance: in, Policy: p, Knowledge: offline, Sizes: z, Estimates: z, Stop: stop})
+	if err != nil {
+		return nil, err
+	}
+	return &r.Schedule, nil
+}
+
 func spc(t *testing.T, p dag.SPCParams) policy.Policy {
 	t.Helper()
-	pol, err := dag.NewSPC(p)
+	pol, err := dag.NewSPC(p, simulate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +317,7 @@ func TestSPCParams(t *testing.T) {
 		"subset":     {Subset: true},
 		"patience":   {Patience: &minus},
 	} {
-		if _, err := dag.NewSPC(p); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := dag.NewSPC(p, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v does not speak of %s", p, err, want)
 		}
 	}

@@ -49,8 +49,11 @@ const nearly = 1.2
 // online is S-PC that solves again as things change.
 type online struct {
 	dispatch
-	params OnlineParams
-	book   book
+	smiths
+	params   OnlineParams
+	simulate Simulator
+	book     book
+	rule     string // of the latest solution
 
 	id       int32
 	solving  bool
@@ -68,7 +71,7 @@ type online struct {
 
 	order []sched.StageID // of the latest solution
 	pos   []float64       // per stage: its place in order; between two for a job inserted there
-	ratio []float64       // per job: Smith's ratio when it was inserted
+	merit []float64       // per job: Smith's ratio when it was inserted
 }
 
 // NewSPCOnline returns S-PC for jobs that arrive and sizes that are estimates. It
@@ -87,14 +90,14 @@ type online struct {
 // the best machine of a task changes; here every launch chooses its machine, and
 // the order is planned anew only when it may have changed. Cost: per solve, linear
 // in the tasks left, plus the solver's; else that of dispatch.
-func NewSPCOnline(params OnlineParams) (policy.Policy, error) {
+func NewSPCOnline(params OnlineParams, simulate Simulator) (policy.Policy, error) {
 	if err := params.Validate(); err != nil {
 		return nil, err
 	}
 	if params.Tolerance == 0 {
 		params.Tolerance = defaultTolerance
 	}
-	p := &online{params: params}
+	p := &online{params: params, simulate: simulate}
 	p.accept = nearly
 	p.q = newQueue(p.before)
 	return p, nil
@@ -103,6 +106,9 @@ func NewSPCOnline(params OnlineParams) (policy.Policy, error) {
 // before orders the stages: those of the solution by their places in it, others
 // where they were inserted, there by Smith's ratio.
 func (p *online) before(a, b sched.StageID) bool {
+	if p.rule == bySmith {
+		return p.smiths.before(a, b)
+	}
 	if p.pos[a] != p.pos[b] {
 		return p.pos[a] < p.pos[b]
 	}
@@ -111,8 +117,8 @@ func (p *online) before(a, b sched.StageID) bool {
 	if ja == jb {
 		return a < b
 	}
-	if p.ratio[ja] != p.ratio[jb] {
-		return p.ratio[ja] > p.ratio[jb]
+	if p.merit[ja] != p.merit[jb] {
+		return p.merit[ja] > p.merit[jb]
 	}
 	return byRelease(x, a, b) < 0
 }
@@ -123,7 +129,7 @@ func (p *online) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Dec
 			return policy.Decision{}, errors.New("spc-online plans with sizes: it needs to know them, at least as distributions")
 		}
 		x := v.Index()
-		p.pos, p.ratio, p.seen = make([]float64, x.Stages()), make([]float64, len(x.Instance.Jobs)), make([]bool, len(x.Instance.Jobs))
+		p.pos, p.merit, p.seen = make([]float64, x.Stages()), make([]float64, len(x.Instance.Jobs)), make([]bool, len(x.Instance.Jobs))
 		p.book.init(v)
 		p.factor = p.book.factor
 		p.deadline = sched.Never
@@ -172,6 +178,9 @@ func (p *online) act(now sched.Time, v policy.View) (policy.Decision, error) {
 			return d, nil
 		}
 	}
+	if p.rule == bySmith {
+		p.refresh(v, p.q)
+	}
 	late := !p.planned && p.solving
 	p.planned = p.planned || late
 	d, err := p.decide(now, v)
@@ -200,10 +209,10 @@ func (p *online) arrivals(v policy.View) {
 // a smaller Smith's ratio.
 func (p *online) insert(v policy.View, j sched.JobID) {
 	jobs := v.Index().Instance.Jobs
-	p.ratio[j] = smith(jobs[j].Weight, v.Remaining(j))
+	p.merit[j] = smith(jobs[j].Weight, v.Remaining(j))
 	place := len(p.order)
 	for i, s := range p.order {
-		if k := v.Index().StageJob(s); !over(v.Job(k)) && smith(jobs[k].Weight, v.Remaining(k)) < p.ratio[j] {
+		if k := v.Index().StageJob(s); !over(v.Job(k)) && smith(jobs[k].Weight, v.Remaining(k)) < p.merit[j] {
 			place = i
 			break
 		}
@@ -251,7 +260,7 @@ func (p *online) ask(now sched.Time, v policy.View) (*policy.Request, error) {
 	return &policy.Request{ID: p.id, Problem: rest}, nil
 }
 
-// Solve solves the relaxation of what is left.
+// Solve solves the relaxation of what is left, and simulates ways to serve it.
 func (p *online) Solve(req policy.Request, stop func() bool) (*policy.Solution, error) {
 	rest, ok := req.Problem.(*remainder)
 	if !ok {
@@ -263,7 +272,12 @@ func (p *online) Solve(req policy.Request, stop func() bool) (*policy.Solution, 
 	if err != nil {
 		return nil, err
 	}
-	sol := &policy.Solution{ID: req.ID, Order: rest.order(r.C)}
+	c := chooser{problem: rest.problem, simulate: p.simulate, stop: stop}
+	sol := c.online(r)
+	sol.ID = req.ID
+	for i, s := range sol.Order {
+		sol.Order[i] = rest.stages[s]
+	}
 	if r.Status != queyranne.Optimal {
 		sol.Fallback = true
 		sol.Note = fmt.Sprintf("the relaxation's gap is %.1e (%v after %d iterations)", r.Gap, r.Status, r.Iterations)
@@ -273,7 +287,10 @@ func (p *online) Solve(req policy.Request, stop func() bool) (*policy.Solution, 
 
 // follow takes over an order. Jobs that became known too late for it are inserted.
 func (p *online) follow(v policy.View, s *policy.Solution) {
-	p.order = s.Order
+	p.order, p.rule, p.accept = s.Order, s.Rule, accepts(s.Rule)
+	if p.rule == bySmith {
+		p.refreshAll(v)
+	}
 	for i, stage := range s.Order {
 		p.pos[stage] = float64(i)
 	}

@@ -12,8 +12,13 @@ import (
 // order.
 type queues [][][]sched.TaskID
 
-// queuesOf returns the queue of each slot, numbered through the machines, in the
-// order in which the plan placed its tasks.
+// slotted returns the solution that keeps the slots of a plan.
+func slotted(p *algo.Problem, order []int32, plan *algo.Plan) *policy.Solution {
+	return &policy.Solution{Rule: byQueue, Order: p.Stages(order), Queues: queuesOf(p, plan)}
+}
+
+// queuesOf returns the queue of each slot, numbered through the machines, its tasks by
+// when they start.
 func queuesOf(p *algo.Problem, plan *algo.Plan) [][]sched.TaskID {
 	machines := p.Instance().Machines
 	first := make([]int, len(machines)+1)
@@ -21,7 +26,7 @@ func queuesOf(p *algo.Problem, plan *algo.Plan) [][]sched.TaskID {
 		first[m+1] = first[m] + machines[m].Slots
 	}
 	q := make([][]sched.TaskID, first[len(machines)])
-	for _, t := range plan.Placed {
+	for _, t := range inOrderOfStart(plan.Placed) {
 		slot := first[t.Machine] + int(t.Slot)
 		q[slot] = append(q[slot], t.Task)
 	}

@@ -1,9 +1,6 @@
 package dag
 
 import (
-	"cmp"
-	"slices"
-
 	algo "github.com/fairlead-project/fairlead/algo/dag"
 	"github.com/fairlead-project/fairlead/policy"
 	"github.com/fairlead-project/fairlead/sched"
@@ -14,25 +11,28 @@ import (
 type remainder struct {
 	problem *algo.Problem
 	stages  []sched.StageID // which stage of the instance each of the problem's is
+	// machines holds what each machine of the instance is in the problem; None: down.
+	machines []sched.MachineID
 }
 
 // remainder describes what is left: of the live jobs the tasks that have not
 // ended, those that run with the size that is left of them; on the machines that are
-// up. Nil if nothing is left, or no machine is up. Needs, pins and input are left out,
-// as the relaxation ignores them.
+// up. Nil if nothing is left, or no machine is up. Input from stages that are done, and
+// pins to machines that are all down, are left out.
 func (p *online) remainder(now sched.Time, v policy.View) (*remainder, error) {
-	in := &sched.Instance{}
+	in := &sched.Instance{Resources: v.Index().Instance.Resources}
+	rest := &remainder{machines: make([]sched.MachineID, len(v.Index().Instance.Machines))}
 	for m, mach := range v.Index().Instance.Machines {
-		if v.Machine(sched.MachineID(m)).Up && mach.Slots > 0 {
-			in.Machines = append(in.Machines, sched.Machine{Name: mach.Name, Speed: mach.Speed, Slots: mach.Slots, Port: mach.Port})
+		if rest.machines[m] = sched.None; v.Machine(sched.MachineID(m)).Up && mach.Slots > 0 {
+			rest.machines[m] = sched.MachineID(len(in.Machines))
+			in.Machines = append(in.Machines, mach)
 		}
 	}
-	rest := &remainder{}
 	var sizes [][]float64
 	at := map[sched.JobID]sched.JobID{}
 	var jobs []sched.JobID
 	for _, j := range jobsByContent(v, p.live) {
-		stages, each, err := p.stagesLeft(now, v, j, &rest.stages)
+		stages, each, err := p.stagesLeft(now, v, j, rest)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +66,8 @@ func (p *online) remainder(now sched.Time, v policy.View) (*remainder, error) {
 }
 
 // stagesLeft returns the stages of j that have tasks left, with the sizes of those,
-// and appends which stages they are to ids.
-func (p *online) stagesLeft(now sched.Time, v policy.View, j sched.JobID, ids *[]sched.StageID) (left []sched.Stage, sizes [][]float64, err error) {
+// and appends which stages they are to r.stages.
+func (p *online) stagesLeft(now sched.Time, v policy.View, j sched.JobID, r *remainder) (left []sched.Stage, sizes [][]float64, err error) {
 	first, end := v.Index().JobStages(j)
 	at := make([]int, end-first)
 	for s := first; s < end; s++ {
@@ -80,15 +80,30 @@ func (p *online) stagesLeft(now sched.Time, v policy.View, j sched.JobID, ids *[
 			continue
 		}
 		at[s-first] = len(left)
-		rest := sched.Stage{Name: st.Name, Count: len(each), Fluid: st.Fluid}
+		rest := sched.Stage{Name: st.Name, Count: len(each), Fluid: st.Fluid, Needs: st.Needs, Machines: r.pins(st.Machines)}
+		for _, i := range st.Input {
+			if at[i.From] >= 0 {
+				rest.Input = append(rest.Input, sched.Input{From: at[i.From], Bytes: i.Bytes})
+			}
+		}
 		for _, a := range st.After {
 			if at[a] >= 0 {
 				rest.After = append(rest.After, at[a])
 			}
 		}
-		left, sizes, *ids = append(left, rest), append(sizes, each), append(*ids, s)
+		left, sizes, r.stages = append(left, rest), append(sizes, each), append(r.stages, s)
 	}
 	return left, sizes, nil
+}
+
+// pins returns those of the machines that are up, nil if none is.
+func (r *remainder) pins(machines []sched.MachineID) (up []sched.MachineID) {
+	for _, m := range machines {
+		if r.machines[m] != sched.None {
+			up = append(up, r.machines[m])
+		}
+	}
+	return up
 }
 
 // tasksLeft returns the sizes of the tasks of s that have not ended.
@@ -109,54 +124,4 @@ func (p *online) tasksLeft(now sched.Time, v policy.View, s sched.StageID) (size
 		sizes = append(sizes, size-float64((now-l.since).Seconds()*speed))
 	}
 	return sizes, nil
-}
-
-// order returns the stages that are left by the completion times c: jobs by when
-// they end, the stages of a job by the longest way to its end.
-func (r *remainder) order(c []float64) []sched.StageID {
-	p := r.problem
-	end := make([]float64, len(p.Instance().Jobs))
-	for i, n := range p.Nodes {
-		end[n.Job] = max(end[n.Job], c[i])
-	}
-	order := p.Order(c)
-	way := ways(p, order)
-	slices.SortStableFunc(order, func(a, b int32) int {
-		ja, jb := p.Nodes[a].Job, p.Nodes[b].Job
-		return cmp.Or(cmp.Compare(end[ja], end[jb]), cmp.Compare(ja, jb), cmp.Compare(way[b], way[a]))
-	})
-	stages := make([]sched.StageID, 0, len(order))
-	for _, i := range order {
-		if s := p.Nodes[i].Stage; s != sched.None {
-			stages = append(stages, r.stages[s])
-		}
-	}
-	return stages
-}
-
-// ways returns, per node, the least time from its start to the end of its job: the
-// upward rank, with the machines as fast and as many as they are. The order must be
-// topological.
-func ways(p *algo.Problem, order []int32) []float64 {
-	machines := p.Instance().Machines
-	speed := make([]float64, len(p.Units)+1) // of the fastest units together
-	for l, u := range p.Units {
-		speed[l+1] = speed[l] + machines[u.Machine].Speed
-	}
-	next := make([][]int32, len(p.Nodes))
-	for _, a := range p.Arcs {
-		if p.Nodes[a.From].Job == p.Nodes[a.To].Job {
-			next[a.From] = append(next[a.From], a.To)
-		}
-	}
-	way := make([]float64, len(p.Nodes))
-	for _, i := range slices.Backward(order) {
-		for _, k := range next[i] {
-			way[i] = max(way[i], way[k])
-		}
-		if n := &p.Nodes[i]; n.Tasks > 0 {
-			way[i] += max(n.Size/speed[min(n.Tasks, len(p.Units))], n.Longest/speed[1])
-		}
-	}
-	return way
 }

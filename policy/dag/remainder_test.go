@@ -182,7 +182,7 @@ func TestRemainder(t *testing.T) {
 			}
 			real.SetEach(s, each)
 		}
-		p, err := NewSPCOnline(OnlineParams{})
+		p, err := NewSPCOnline(OnlineParams{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestRemainderOrder(t *testing.T) {
 				job.Stages = append(job.Stages, st)
 			}
 		}
-		p, err := NewSPCOnline(OnlineParams{})
+		p, err := NewSPCOnline(OnlineParams{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,80 +55,73 @@ const (
 
 // spc plans once, at the start, and follows the plan.
 type spc struct {
-	dispatch
+	follower
 	params   SPCParams
+	simulate Simulator
 	asked    bool
 	deadline sched.Time
 	planned  bool
-	position []int32 // per stage: when it is its turn
-	queues   queues  // with Plain
+	late     bool // the plan is; Smith's order is served meanwhile
 }
 
-// NewSPC returns S-PC: solve the relaxation (S1) to (S4) of package algo/dag with the
-// estimated sizes, and serve the stages in the order of their completion times in
-// it. With Plain the tasks also keep the slots that list placement (the paper's
-// Algorithm 1) gave them.
-// Problem: Q|prec,r_j|Σw_jC_j. Guarantee, for Plain and exact sizes:
-// 2(1+(m−1)/D), plus 1 with releases, where D is the least ratio of a stage's work
-// to its largest task. Source: Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM 2021.
-// Departures: a stage is what the paper calls a job; without Plain machines are
-// chosen again at launch, which has no proof but serves better when durations
-// differ from their estimates. With Plain a task starts as soon as it heads its
-// slot's queue and fits; where needs bind that may be sooner than planned, and then
-// the schedule is not the planned one. Cost: one solve; then that of dispatch.
-func NewSPC(params SPCParams) (policy.Policy, error) {
+// NewSPC returns S-PC: solve the relaxation (S1), (S2+) to (S4+) of package algo/dag
+// with the estimated sizes, serve the jobs in the order of their completion times in
+// it, the stages of a job by the longest way to its end, and each task where it is
+// expected to finish first when it is launched. That is one of several candidates: the
+// plan simulates them all (see candidates.go) with the estimated sizes, improves the best by
+// a bounded local search, and keeps the cheapest. With exact sizes what was simulated
+// is what happens, so the cost is never above that of a candidate. Two of them are list
+// placements, which are carried out slot by slot until something turns out otherwise
+// than planned.
+//
+// With Plain it is the paper's own: the relaxation (S1) to (S4), its order of stages,
+// and the slots that list placement (Algorithm 1) gives the tasks, whatever happens.
+// Problem: Q|prec,r_j|Σw_jC_j. Guarantee, for exact sizes: 2(1+(m−1)/D), plus 1 with
+// releases, where D is the least ratio of a stage's work to its largest task; where
+// needs, pins or input bind, none. Source: Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM
+// 2021. Departures: a stage is what the paper calls a job; the candidates. With Plain a
+// task starts as soon as it heads its slot's queue and fits; where needs bind that may
+// be sooner than planned, and then the schedule is not the planned one. Cost: the
+// solves, at most about twenty simulations of all tasks, or as many as searchTasks
+// allows; then that of dispatch. Without a simulator the candidate is the order of the
+// relaxation.
+func NewSPC(params SPCParams, simulate Simulator) (policy.Policy, error) {
 	if err := params.Validate(); err != nil {
 		return nil, err
 	}
 	if params.Tolerance == 0 {
 		params.Tolerance = defaultTolerance
 	}
-	p := &spc{params: params}
-	p.q = newQueue(p.before)
+	p := &spc{params: params, simulate: simulate}
+	p.strict = params.Plain
+	p.init()
 	return p, nil
-}
-
-func (p *spc) before(a, b sched.StageID) bool {
-	if p.position[a] != p.position[b] {
-		return p.position[a] < p.position[b]
-	}
-	return a < b
 }
 
 func (p *spc) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Decision, error) {
 	if p.position == nil {
-		p.position = make([]int32, v.Index().Stages())
+		p.sort(v, nil)
 		p.q.update(now, v)
 	}
 	if !p.asked {
 		return p.ask(now, v)
 	}
-	if !p.planned {
-		if s := v.Solution(); s != nil {
-			p.follow(v, s)
-		} else if now < p.deadline {
+	if s := v.Solution(); s != nil && !p.planned {
+		p.planned = true
+		p.follow(v, s)
+	}
+	if !p.planned && !p.late {
+		if now < p.deadline {
 			p.q.update(now, v)
 			return policy.Decision{Wake: p.deadline}, nil
-		} else if p.position[0] == 0 { // Smith's order counts from 1
-			for i, s := range smithOrder(v) {
-				p.position[s] = int32(i + 1)
-			}
-			p.q.rebuild()
-			d, err := p.decide(now, v)
-			d.Fallback = true
-			return d, err
 		}
+		p.late = true
+		p.sort(v, smithOrder(v))
+		d, err := p.decide(now, v)
+		d.Fallback = true
+		return d, err
 	}
-	if p.queues != nil {
-		if p.queues.stuck(v) {
-			p.queues = nil
-			p.q.reset(now, v)
-		} else {
-			p.q.update(now, v)
-			return policy.Decision{Start: p.queues.starts(&p.a, v, p.before)}, nil
-		}
-	}
-	return p.decide(now, v)
+	return p.act(now, v)
 }
 
 // ask requests the plan.
@@ -162,55 +155,52 @@ func (p *spc) ask(now sched.Time, v policy.View) (policy.Decision, error) {
 	return d, nil
 }
 
-// Solve solves the relaxation and, with Plain, places the tasks.
+// Solve solves the relaxation and chooses among the candidates.
 func (p *spc) Solve(req policy.Request, stop func() bool) (*policy.Solution, error) {
 	problem, ok := req.Problem.(*algo.Problem)
 	if !ok {
 		return nil, fmt.Errorf("spc: request %d holds a %T", req.ID, req.Problem)
 	}
-	r, err := problem.Relax(queyranne.Options{
+	relax := problem.RelaxStrong
+	if p.params.Plain {
+		relax = problem.Relax
+	}
+	r, err := relax(queyranne.Options{
 		Tolerance: p.params.Tolerance, MaxIterations: p.params.Iterations, Stop: stop,
 	})
 	if err != nil {
 		return nil, err
 	}
-	sol := &policy.Solution{ID: req.ID, Lower: r.Lower, Upper: r.Primal}
+	var sol *policy.Solution
+	if p.params.Plain {
+		sol, err = plain(problem, r, p.params.Subset)
+	} else {
+		c := chooser{problem: problem, simulate: p.simulate, stop: stop}
+		sol, err = c.offline(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sol.ID, sol.Lower, sol.Upper = req.ID, r.Lower, r.Primal
 	if r.Status != queyranne.Optimal {
 		sol.Fallback = true
 		sol.Note = fmt.Sprintf("the relaxation's gap is %.1e (%v after %d iterations)", r.Gap, r.Status, r.Iterations)
 	}
-	order := problem.Order(r.C)
-	for _, node := range order {
-		if s := problem.Nodes[node].Stage; s != sched.None {
-			sol.Order = append(sol.Order, s)
-		}
-	}
-	if p.params.Plain {
-		place := func() (*algo.Plan, error) { return problem.List(order, 0) }
-		if p.params.Subset {
-			place = func() (*algo.Plan, error) { return problem.Best(order) }
-		}
-		plan, err := place()
-		if err != nil {
-			return nil, err
-		}
-		sol.Queues = queuesOf(problem, plan)
-	}
 	return sol, nil
 }
 
-func (p *spc) follow(v policy.View, s *policy.Solution) {
-	p.planned = true
-	for i := range p.position {
-		p.position[i] = int32(len(p.position)) // not in the order: last
+// plain returns the paper's own plan, or with subset the best on the m' fastest slots.
+func plain(problem *algo.Problem, r *algo.Relaxation, subset bool) (*policy.Solution, error) {
+	order := problem.Order(r.C)
+	place := func() (*algo.Plan, error) { return problem.List(order, 0) }
+	if subset {
+		place = func() (*algo.Plan, error) { return problem.Best(order) }
 	}
-	for i, stage := range s.Order {
-		p.position[stage] = int32(i)
+	plan, err := place()
+	if err != nil {
+		return nil, err
 	}
-	p.q.rebuild()
-	if s.Queues != nil {
-		p.queues = newQueues(v, s.Queues)
-	}
+	return slotted(problem, order, plan), nil
 }
 
 // jobsByContent returns jobs in an order that comes from what they are, not

@@ -11,8 +11,7 @@ import (
 // wspt serves the job with the greatest weight per remaining work.
 type wspt struct {
 	dispatch
-	x     *sched.Index
-	ratio []float64 // per job: weight / remaining work
+	smiths
 }
 
 // NewWSPT returns dynamic WSPT (weighted shortest remaining processing time on
@@ -28,33 +27,8 @@ func NewWSPT() policy.Policy {
 	return p
 }
 
-func (p *wspt) before(a, b sched.StageID) bool {
-	ja, jb := p.x.StageJob(a), p.x.StageJob(b)
-	if ja == jb {
-		return a < b
-	}
-	if p.ratio[ja] != p.ratio[jb] {
-		return p.ratio[ja] > p.ratio[jb]
-	}
-	jobs := p.x.Instance.Jobs
-	if jobs[ja].Release != jobs[jb].Release {
-		return jobs[ja].Release < jobs[jb].Release
-	}
-	return ja < jb
-}
-
 func (p *wspt) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Decision, error) {
-	p.x = v.Index()
-	if p.ratio == nil {
-		p.ratio = make([]float64, len(p.x.Instance.Jobs))
-		p.q.stages = make([]queued, p.x.Stages())
-	}
-	for _, s := range v.Changed() {
-		j := p.x.StageJob(s)
-		if r := smith(p.x.Instance.Jobs[j].Weight, v.Remaining(j)); r != p.ratio[j] {
-			p.q.reorder(v, j, func() { p.ratio[j] = r })
-		}
-	}
+	p.refresh(v, p.q)
 	return p.decide(now, v)
 }
 
