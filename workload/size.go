@@ -227,3 +227,13 @@ func (v discrete) encode() *yaml.Node {
 	}
 	return n
 }
+
+// Lognormal returns a size that is lognormal with the given mean and coefficient of
+// variation, both greater than 0.
+func Lognormal(mean, cv float64) (Size, error) {
+	r := &Random{form: formLognormal, params: []float64{mean, cv}}
+	if err := r.build(); err != nil {
+		return Size{}, err
+	}
+	return Size{Random: r}, nil
+}

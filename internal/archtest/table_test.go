@@ -48,6 +48,7 @@ var table = []entry{
 	// Drivers: they own clocks, files and processes.
 	{path: "policy/policytest", level: 4, support: true},
 	{path: "report", level: 4},
+	{path: "trace/generate", level: 4, pure: true},
 	{path: "internal/supervise", level: 4},
 	{path: "internal/run", level: 4, peers: []string{"internal/supervise"}},
 	{path: "internal/history", level: 4},
