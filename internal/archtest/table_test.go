@@ -34,6 +34,7 @@ var table = []entry{
 	{path: "opt/lp/exact", level: 2, peers: []string{"opt/lp"}, support: true},
 	{path: "opt/queyranne", level: 2},
 	{path: "algo/dag", level: 2, peers: []string{"opt/lp", "opt/queyranne"}},
+	{path: "algo/dag/brute", level: 2}, // an oracle: imports none of the above
 	{path: "algo/progress", level: 2},
 	{path: "cert", level: 2},
 	{path: "check", level: 2},

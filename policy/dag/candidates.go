@@ -24,7 +24,7 @@ var ErrStopped = errors.New("dag: told to stop")
 const (
 	// manyTasks: above, spc simulates only the candidates that it promises not to be
 	// worse than, and does not search.
-	manyTasks = 200_000
+	manyTasks = 20_000
 	// fewTasks: above, a solve of spc-online simulates nothing, since there may be one
 	// for every job that arrives.
 	fewTasks = 5_000
