@@ -28,10 +28,12 @@ const (
 	// fewTasks: above, a solve of spc-online simulates nothing, since there may be one
 	// for every job that arrives.
 	fewTasks = 5_000
-	// searchTasks is how many starts of tasks the local search may simulate, about a
-	// second; searchMoves how many moves it makes per job at most.
+	// searchTasks is how many starts of tasks the local search may simulate, insertTasks
+	// how many it may place, each about a second's; searchMoves how many moves it
+	// makes per job at most.
 	searchTasks = 400_000
-	searchMoves = 8
+	insertTasks = 3_000_000
+	searchMoves = 30
 	searchSeed  = 1
 	// arriving: see chooser.online.
 	arriving = 1.02
@@ -86,7 +88,7 @@ func (c *chooser) offline(r *algo.Relaxation) (*policy.Solution, error) {
 		}
 	}
 	if tasks <= manyTasks {
-		if err := c.search(stages); err != nil {
+		if err := c.search(order); err != nil {
 			return c.giveUp(err), nil
 		}
 	}
@@ -125,38 +127,54 @@ func (c *chooser) giveUp(err error) *policy.Solution {
 	return c.best
 }
 
-// try simulates s and keeps it if it costs less than handicap times the best so far.
-func (c *chooser) try(s *policy.Solution, handicap float64) (better bool, err error) {
+// try returns the cost of s, by simulation, and keeps s if that is less than handicap
+// times the least so far.
+func (c *chooser) try(s *policy.Solution, handicap float64) (float64, error) {
 	in := c.problem.Instance()
 	schedule, err := c.simulate(in, c.problem.Sizes(), newFollowed(s), c.stop)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	cost := 0.0
 	for j, done := range schedule.Completion {
 		cost += float64(in.Jobs[j].Weight * done.Seconds())
 	}
-	if c.schedule != nil && cost >= c.cost*handicap {
-		return false, nil
+	if c.schedule == nil || cost < c.cost*handicap {
+		c.best, c.cost, c.schedule = s, cost, schedule
 	}
-	c.best, c.cost, c.schedule = s, cost, schedule
-	return true, nil
+	return cost, nil
 }
 
-// search improves the order of jobs: single jobs are moved to other places, near ones
-// more often, and what is better is kept. Where the best is no order of jobs, it
-// starts with the order in which they complete in it.
-func (c *chooser) search(order []sched.StageID) error {
-	x := c.problem.Index()
-	stages := make([][]sched.StageID, len(x.Instance.Jobs))
+// search improves the order of jobs, first as the best dispatched candidate serves it,
+// then as list placement with insertion does.
+func (c *chooser) search(order []int32) error {
+	p := c.problem
+	nodes := make([][]int32, len(p.Instance().Jobs))
 	var jobs []sched.JobID
-	for _, s := range order {
-		j := x.StageJob(s)
-		if stages[j] == nil {
+	for _, i := range order {
+		j := p.Nodes[i].Job
+		if nodes[j] == nil {
 			jobs = append(jobs, j)
 		}
-		stages[j] = append(stages[j], s)
+		nodes[j] = append(nodes[j], i)
 	}
+	all := make([]int32, 0, len(order))
+	serve := func(jobs []sched.JobID) []int32 {
+		all = all[:0]
+		for _, j := range jobs {
+			all = append(all, nodes[j]...)
+		}
+		return all
+	}
+	if err := c.searchDispatched(slices.Clone(jobs), serve); err != nil {
+		return err
+	}
+	return c.searchInserted(jobs, serve)
+}
+
+// searchDispatched starts with the order of the best candidate; where that is no order of
+// jobs, with the order in which they complete in it.
+func (c *chooser) searchDispatched(jobs []sched.JobID, serve func([]sched.JobID) []int32) error {
 	rule := c.best.Rule
 	if rule != byOrder && accepts(rule) == 0 {
 		rule = byOrder
@@ -164,24 +182,73 @@ func (c *chooser) search(order []sched.StageID) error {
 			return cmp.Compare(c.schedule.Completion[a], c.schedule.Completion[b])
 		})
 	}
+	return c.climb(jobs, searchTasks, func() (float64, error) {
+		return c.try(&policy.Solution{Rule: rule, Order: c.problem.Stages(serve(jobs))}, 1)
+	})
+}
+
+// searchInserted starts with the order of the relaxation or by weight over work, whichever
+// is better. Insertion costs less than simulation, so there are more moves.
+func (c *chooser) searchInserted(jobs []sched.JobID, serve func([]sched.JobID) []int32) error {
+	p := c.problem
+	cost := func(jobs []sched.JobID) float64 {
+		cost, err := p.InsertCost(serve(jobs))
+		if err != nil { // a job comes before one that it waits for
+			return math.Inf(1)
+		}
+		return cost
+	}
+	work := make([]float64, len(p.Instance().Jobs))
+	for _, n := range p.Nodes {
+		work[n.Job] += n.Size
+	}
+	bySmith := slices.Clone(jobs)
+	slices.SortStableFunc(bySmith, func(a, b sched.JobID) int {
+		all := p.Instance().Jobs
+		return cmp.Compare(smith(all[b].Weight, work[b]), smith(all[a].Weight, work[a]))
+	})
+	if cost(bySmith) < cost(jobs) {
+		jobs = bySmith
+	}
+	if err := c.climb(jobs, insertTasks, func() (float64, error) { return cost(jobs), nil }); err != nil {
+		return err
+	}
+	order := serve(jobs)
+	plan, err := p.Insert(order)
+	if err != nil {
+		return err
+	}
+	_, err = c.try(slotted(p, order, plan), 1)
+	return err
+}
+
+// climb moves single jobs to other places, near ones more often, and takes back what
+// costs more than before: what costs the same opens ways to what costs less. It ends when
+// so many tasks have been placed.
+func (c *chooser) climb(jobs []sched.JobID, tasks int, cost func() (float64, error)) error {
+	least, err := cost()
+	if err != nil {
+		return err
+	}
 	rng := rand.New(rand.NewPCG(searchSeed, 0))
 	n := len(jobs)
-	for left := min(searchMoves*n, searchTasks/c.problem.Tasks()); left > 0 && n > 1; left-- {
+	for left := min(min(searchMoves, 2*n)*n, tasks/c.problem.Tasks()); left > 0 && n > 1; left-- {
 		from := rng.IntN(n)
 		to := place(rng, from, n)
 		if to == from {
 			continue
 		}
-		move(jobs, from, to)
-		s := &policy.Solution{Rule: rule, Order: make([]sched.StageID, 0, len(order))}
-		for _, j := range jobs {
-			s.Order = append(s.Order, stages[j]...)
+		if c.stop() {
+			return ErrStopped
 		}
-		better, err := c.try(s, 1)
+		move(jobs, from, to)
+		now, err := cost()
 		if err != nil {
 			return err
 		}
-		if !better {
+		if now <= least {
+			least = now
+		} else {
 			move(jobs, to, from)
 		}
 	}
@@ -191,10 +258,8 @@ func (c *chooser) search(order []sched.StageID) error {
 // place draws another place than from, of n, near ones more often; seldom it finds none
 // and returns from.
 func place(rng *rand.Rand, from, n int) int {
-	// reach is the part of all places over which a job is moved at most.
-	const reach = 0.25
 	for range 100 {
-		far := max(1, reach*float64(n)) * (2*rng.Float64() - 1) * rng.Float64()
+		far := float64(n) * (2*rng.Float64() - 1) * rng.Float64()
 		to := from + int(math.Copysign(math.Ceil(math.Abs(far)), far))
 		if to != from && to >= 0 && to < n {
 			return to
