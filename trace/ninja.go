@@ -91,7 +91,7 @@ func ReadNinja(name string, data []byte) (*workload.File, []string, error) {
 		notes = append(notes, plural(again, "earlier line")+" for an output that comes again left out")
 	}
 	if more > 0 {
-		notes = append(notes, plural(more, "output")+" belong to commands that have several")
+		notes = append(notes, plural(more, "output")+" left out: further ones of the same commands")
 	}
 	return &workload.File{Jobs: []workload.Job{job}}, names.note(notes, "output"), nil
 }

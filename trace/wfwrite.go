@@ -20,7 +20,8 @@ const maxEdges = 5_000_000
 // WriteWfFormat writes one job in WfFormat 1.5: a task per task, those of a stage
 // waiting for all of those of the stages before. What each pair of tasks passes on is
 // a file of its own, in whole bytes, rounded up. Nothing has been executed, so the
-// makespan is written as 0 and the times as 1970. A workload without any sizes has no execution.
+// makespan is written as 0 and the times as 1970. Tasks without a size have no runtime;
+// if none has one, there is no execution.
 func WriteWfFormat(w io.Writer, f *workload.File) ([]string, error) {
 	if err := oneJob(f); err != nil {
 		return nil, err
@@ -45,6 +46,9 @@ func WriteWfFormat(w io.Writer, f *workload.File) ([]string, error) {
 	if x.other {
 		notes = append(notes, "needs other than cpu and memory left out: the format has no place for them")
 	}
+	if x.unneeded {
+		notes = append(notes, "needs of tasks without a size left out: the format has them beside runtimes")
+	}
 	if x.rounded {
 		notes = append(notes, "amounts of data and memory are rounded up to whole bytes")
 	}
@@ -64,35 +68,35 @@ type wfWriter struct {
 	timed    bool
 	other    bool
 	rounded  bool
+	unneeded bool
 }
 
 // tasks names the tasks and says how long they take.
 func (x *wfWriter) tasks() error {
 	stages := x.job.Stages
-	unknown, total := 0, 0
+	total := 0
 	for s := range stages {
 		st := &stages[s]
 		x.index[st.Name] = s
 		if st.Tasks() == 1 {
 			x.names.taken[st.Name] = true // which others must not take
 		}
-		if st.Size == nil && st.Sizes == nil && st.Tasks() > 0 {
-			unknown++
-		}
 		if total += st.Tasks(); total > MaxTasks {
 			return fmt.Errorf("it has more than %d tasks: %w", MaxTasks, ErrCannotHold)
 		}
 	}
-	x.timed = unknown < len(stages)
 	for s := range stages {
 		st := &stages[s]
+		measured := st.Size != nil || st.Sizes != nil
 		sizes := make([]float64, st.Tasks())
-		if x.timed || st.Tasks() == 0 {
+		if measured || st.Tasks() == 0 {
 			var err error
 			if sizes, err = known(st); err != nil {
 				return err
 			}
 		}
+		x.timed = x.timed || measured
+		x.unneeded = x.unneeded || !measured && st.Needs != nil
 		x.first = append(x.first, len(x.spec.Tasks))
 		var m wfMeasured
 		for _, q := range st.Needs {
@@ -113,8 +117,10 @@ func (x *wfWriter) tasks() error {
 				id = x.names.name(st.Name + "-" + strconv.Itoa(k))
 			}
 			x.spec.Tasks = append(x.spec.Tasks, wfTask{Name: st.Name, ID: id, Parents: []string{}, Children: []string{}})
-			m.ID, m.Runtime = id, &sizes[k]
-			x.measured = append(x.measured, m)
+			if measured {
+				m.ID, m.Runtime = id, &sizes[k]
+				x.measured = append(x.measured, m)
+			}
 		}
 	}
 	x.first = append(x.first, len(x.spec.Tasks))
