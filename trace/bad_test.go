@@ -130,6 +130,12 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: a file of more than 64 MiB: %v", format.Name, err)
 		}
 	}
+	for _, c := range []string{`{},`, `"",`} {
+		data := wf(strings.Repeat(c, trace.MaxBytes/3-100), "")
+		if _, _, err := trace.ReadWfFormat("f", []byte(data)); err == nil || !strings.Contains(err.Error(), "at most") {
+			t.Errorf("a file full of %s: %v", c, err)
+		}
+	}
 	var tasks []string
 	for i := range 8000 {
 		tasks = append(tasks, fmt.Sprintf(`{"id": "%d", "inputFiles": ["f"], "outputFiles": ["f"]}`, i))

@@ -17,10 +17,24 @@ type document struct {
 	data []byte
 }
 
+// Limits on what is in a document of at most MaxBytes. Real workflows of that size have a
+// fraction of both.
+const (
+	maxObjects = 1_000_000
+	maxEntries = 4_000_000
+)
+
 // decode reads the document into v and says where it is wrong.
 func (d document) decode(v any) error {
 	if !utf8.Valid(d.data) {
 		return bad(d.name, 1, 1, workload.BadEncoding, "bytes that are not UTF-8", "a JSON text")
+	}
+	// Counted before it is parsed: {} and "" take far more memory than text.
+	if n := bytes.Count(d.data, []byte("{")); n > maxObjects {
+		return bad(d.name, 1, 1, workload.OverLimit, fmt.Sprintf("%d objects", n), fmt.Sprintf("at most %d", maxObjects))
+	}
+	if n := bytes.Count(d.data, []byte(",")); n > maxEntries {
+		return bad(d.name, 1, 1, workload.OverLimit, fmt.Sprintf("%d entries", n), fmt.Sprintf("at most %d", maxEntries))
 	}
 	dec := json.NewDecoder(bytes.NewReader(d.data))
 	err := dec.Decode(v)
