@@ -20,7 +20,7 @@ type document struct {
 // Limits on what is in a document of at most MaxBytes. Real workflows of that size have a
 // fraction of both.
 const (
-	maxObjects = 1_000_000
+	maxObjects = 500_000
 	maxEntries = 4_000_000
 )
 

@@ -93,7 +93,7 @@ func (l *lines) integer(f field, what string) (int64, error) {
 // limit refuses more lines than a workload may have jobs.
 func (l *lines) limit(n int) error {
 	if n > MaxTasks {
-		return bad(l.name, l.number, 1, workload.OverLimit, fmt.Sprintf("more than %d lines", MaxTasks), "fewer")
+		return bad(l.name, l.number, 1, workload.OverLimit, fmt.Sprintf("more than %d jobs or tasks", MaxTasks), fmt.Sprintf("at most %d", MaxTasks))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // Limits on what readers take.
 const (
 	MaxBytes = workload.MaxBytes
-	MaxTasks = 1_000_000 // lines, or tasks, of a trace
+	MaxTasks = 500_000 // jobs or tasks of a trace, but for the processors of jobs in SWF
 )
 
 // ErrCannotHold is the reason for which a writer refuses a workload.
