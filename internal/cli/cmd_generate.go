@@ -79,6 +79,7 @@ leave the jobs as they are, more jobs leave the first ones as they are.` + exits
 	f.IntVar(&o.Layers, "layers", 5, "largest `number` of layers of a layered job")
 	f.IntVar(&o.Width, "width", 4, "largest `number` of stages in a layer")
 	f.Float64Var(&o.EdgeProb, "edge-prob", 0.3, "`probability` that a stage reads one of the layer before; one it always does")
+	f.BoolVar(&o.Needs, "needs", false, "give machines a cpu and 1 GiB of memory per slot, and tasks needs of both")
 	f.Float64Var(&o.CCR, "ccr", 0, "`seconds` that a task reads input per second that it computes; needs --port")
 	zero := []struct {
 		flag string

@@ -41,6 +41,7 @@ func TestAnyOptionsGiveAWorkload(t *testing.T) {
 			MaxTasks:  rapid.IntRange(1, 9).Draw(t, "tasks"),
 			TaskCV:    rapid.SampledFrom([]float64{0, 0.7}).Draw(t, "task cv"),
 			SizeCV:    rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "size cv"),
+			Needs:     rapid.Bool().Draw(t, "needs"),
 			Port:      1e6,
 			CCR:       rapid.SampledFrom([]float64{0, 1}).Draw(t, "ccr"),
 		}
@@ -78,16 +79,20 @@ func TestPurposesDoNotShiftEachOther(t *testing.T) {
 		base := generate.Options{Kind: kind, Seed: 7, Jobs: 10, TaskCV: 0.5}
 		want := file(t, base)
 		for name, change := range map[string]func(*generate.Options){
-			"load":     func(o *generate.Options) { o.Load = 0.9 },
-			"weights":  func(o *generate.Options) { o.Weights = generate.Skewed },
-			"machines": func(o *generate.Options) { o.Machines, o.SpeedSkew = 4, 10 },
-			"after":    func(o *generate.Options) { o.After = 1 },
-			"jobs":     func(o *generate.Options) { o.Jobs = 20 },
+			"load":            func(o *generate.Options) { o.Load = 0.9 },
+			"weights":         func(o *generate.Options) { o.Weights = generate.Skewed },
+			"machines":        func(o *generate.Options) { o.Machines, o.SpeedSkew = 4, 10 },
+			"after":           func(o *generate.Options) { o.After = 1 },
+			"jobs":            func(o *generate.Options) { o.Jobs = 20 },
+			"needs and input": func(o *generate.Options) { o.Needs, o.Port, o.CCR = true, 1e6, 1 },
 		} {
 			o := base
 			change(&o)
 			got := file(t, o)
 			for j := range want.Jobs {
+				for s := range got.Jobs[j].Stages { // which are purposes of their own
+					got.Jobs[j].Stages[s].Needs, got.Jobs[j].Stages[s].Input = nil, nil
+				}
 				if !reflect.DeepEqual(got.Jobs[j].Stages, want.Jobs[j].Stages) {
 					t.Errorf("%s: another %s changes the stages of job %d", kind, name, j)
 				}

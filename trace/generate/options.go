@@ -93,6 +93,12 @@ type Options struct {
 	// of them it always reads. Default 0.3; NoSpread: 0.
 	EdgeProb float64
 
+	// Needs gives machines a unit of cpu and a GiB of memory per slot, and tasks needs
+	// of both, equal within a stage: each log-uniform from a quarter to 4, so that
+	// resources are short before slots are; of Alibaba jobs as in the trace. At most what a
+	// machine has. Load still counts slots.
+	Needs bool
+
 	// CCR makes stages read input: the mean of the seconds in which a task reads it
 	// through its port over those it computes at speed 1. Needs Port. Default 0: none.
 	CCR float64
