@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -43,7 +44,7 @@ type compact struct {
 }
 
 // Published workflows have the tasks, edges, bytes, runtimes and critical paths that
-// an independent program found in them.
+// an independent program found in them, and come back the same when written.
 func TestPublishedWorkflows(t *testing.T) {
 	dir := filepath.Join(traces(t), "wfcommons")
 	paths, err := filepath.Glob(filepath.Join(dir, "compact", "*.compact.json"))
@@ -116,6 +117,14 @@ func TestPublishedWorkflows(t *testing.T) {
 			if len(task.Parents) != len(stages[s].After) {
 				t.Errorf("%s: task %s has %d parents, want %d", name, task.ID, len(stages[s].After), len(task.Parents))
 			}
+		}
+		var b bytes.Buffer
+		if _, err := trace.WriteWfFormat(&b, f); err != nil {
+			t.Error(err)
+		} else if g, _, err := trace.ReadWfFormat("written", b.Bytes()); err != nil {
+			t.Error(err)
+		} else if yamlOf(t, f) != yamlOf(t, g) {
+			t.Errorf("%s: comes back as another workload", name)
 		}
 		if len(in.Machines) != len(want.Machines) {
 			t.Errorf("%s: %d machines, want %d", name, len(in.Machines), len(want.Machines))

@@ -30,7 +30,7 @@ type Format struct {
 // Formats returns all formats, in the order in which they are shown.
 func Formats() []Format {
 	return []Format{
-		{"wfformat", "WfFormat 1.5 of WfCommons, also 1.3 and 1.4 to read", ReadWfFormat, WriteWfFormat},
+		{"wfformat", "WfFormat 1.5 of WfCommons; reads 1.3, 1.4 and 1.6 as well", ReadWfFormat, WriteWfFormat},
 		{"swf", "Standard Workload Format of the Parallel Workloads Archive", ReadSWF, WriteSWF},
 		{"joblog", "GNU parallel's --joblog", ReadJoblog, WriteJoblog},
 		{"ninja", "ninja's .ninja_log, versions 5 to 7", ReadNinja, WriteNinja},

@@ -78,7 +78,7 @@ type (
 	}
 )
 
-// ReadWfFormat reads a workflow in WfFormat 1.5 (WfCommons), or 1.3 and 1.4. It
+// ReadWfFormat reads a workflow in WfFormat 1.5 (WfCommons), 1.3, 1.4 or 1.6. It
 // becomes one job with a stage of one task per task, as large as its runtime was
 // observed, on whatever machine that was; a task that was not run has no size.
 // A task reads from a parent, as `input`, the bytes of the files that the parent writes

@@ -103,6 +103,7 @@ func (x *wfWriter) tasks() error {
 			amount := math.Ceil(q.Amount)
 			switch q.Name {
 			case "cpu":
+				amount = max(1, amount)
 				m.Cores = &amount
 			case "memory":
 				m.Memory = &amount
@@ -154,7 +155,7 @@ func (x *wfWriter) edges() error {
 					parent.Children = append(parent.Children, child.ID)
 					child.Parents = append(child.Parents, parent.ID)
 					if bytes > 0 {
-						file := wfFileSize{parent.ID + "/" + child.ID, bytes}
+						file := wfFileSize{"data-" + strconv.Itoa(len(x.spec.Files)), bytes}
 						x.spec.Files = append(x.spec.Files, file)
 						parent.OutputFiles = append(parent.OutputFiles, file.ID)
 						child.InputFiles = append(child.InputFiles, file.ID)
@@ -181,7 +182,7 @@ func wfMachines(c *workload.Cluster) (out []wfMachine) {
 				w.CPU.Cores = &cores
 			}
 			for _, r := range m.Resources {
-				if memory := math.Floor(r.Amount); r.Name == "memory" {
+				if memory := math.Floor(r.Amount); r.Name == "memory" && memory > 0 {
 					w.Memory = &memory
 				}
 			}
