@@ -149,7 +149,7 @@ var classes = []class{
 func (g *generator) mapReduceJob(shape, size *rand.Rand) []workload.Stage {
 	c := classes[shape.IntN(len(classes))]
 	maps := g.width(shape)
-	reduces := max(1, int(math.Round(float64(g.width(shape))*c.reducers)))
+	reduces := max(g.MinTasks, int(math.Round(float64(g.width(shape))*c.reducers)))
 	// One draw per job: what takes long to read takes long to reduce.
 	mean := g.TaskSeconds * lognormal(size, g.StageCV)
 	out := []workload.Stage{{Name: "map"}, {Name: "reduce", After: []string{"map"}}}
