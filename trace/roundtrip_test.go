@@ -104,7 +104,7 @@ var holds = map[string]*rapid.Generator[*workload.File]{
 				}
 				st.Needs = append(st.Needs, workload.Quantity{Name: "cpu", Amount: float64(n)})
 			}
-			if n := rapid.IntRange(0, 1<<40).Draw(t, "memory"); n > 0 {
+			if n := rapid.Int64Range(0, 1<<40).Draw(t, "memory"); n > 0 {
 				st.Needs = append(st.Needs, workload.Quantity{Name: "memory", Amount: float64(n)})
 			}
 			job.Stages = append(job.Stages, st)
