@@ -267,7 +267,7 @@ func WriteNextflow(w io.Writer, f *workload.File) ([]string, error) {
 		notes = append(notes, "sizes are rounded to milliseconds")
 	}
 	if other {
-		notes = append(notes, "needs other than cpu and memory left out: the format has no place for them")
+		notes = append(notes, "needs other than cpu and memory left out: the format has no place for that")
 	}
 	return notes, b.Flush()
 }

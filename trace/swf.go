@@ -219,7 +219,7 @@ func (r *swfReader) cluster(f *workload.File) error {
 // one other job. SWF has whole seconds: sizes are rounded up, releases to the
 // nearest.
 func WriteSWF(w io.Writer, f *workload.File) ([]string, error) {
-	notes := left{weights: true, speeds: true, commands: true, inputs: true, needs: true, pins: true, retries: true, clusters: !oneKind(f.Cluster)}.of(f)
+	notes := left{weights: true, speeds: true, ports: true, commands: true, inputs: true, needs: true, pins: true, retries: true, clusters: !oneKind(f.Cluster)}.of(f)
 	order, err := waitedForFirst(f.Jobs)
 	if err != nil {
 		return nil, err

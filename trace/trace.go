@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -219,7 +220,7 @@ func known(st *workload.Stage) ([]float64, error) {
 
 // left lists what a writer has no place for.
 type left struct {
-	weights, releases, tenants, jobAfter, after, clusters, speeds, commands, inputs, needs, pins, retries bool
+	weights, releases, tenants, clusters, speeds, ports, commands, inputs, needs, pins, retries bool
 }
 
 func (l left) of(f *workload.File) (notes []string) {
@@ -228,6 +229,7 @@ func (l left) of(f *workload.File) (notes []string) {
 		has.clusters = true
 		for _, m := range f.Cluster.Machines {
 			has.speeds = has.speeds || m.Speed != 1
+			has.ports = has.ports || !math.IsInf(m.Port, 1)
 		}
 	}
 	for j := range f.Jobs {
@@ -235,10 +237,8 @@ func (l left) of(f *workload.File) (notes []string) {
 		has.weights = has.weights || job.Weight != 1
 		has.releases = has.releases || job.Release != 0
 		has.tenants = has.tenants || job.Tenant != ""
-		has.jobAfter = has.jobAfter || job.After != nil
 		for s := range job.Stages {
 			st := &job.Stages[s]
-			has.after = has.after || st.After != nil
 			has.commands = has.commands || st.Run != nil || st.Env != nil || st.Workdir != "" || st.Image != ""
 			has.inputs = has.inputs || st.Input != nil
 			has.needs = has.needs || st.Needs != nil
@@ -253,9 +253,9 @@ func (l left) of(f *workload.File) (notes []string) {
 		{has.weights, l.weights, "weights"},
 		{has.releases, l.releases, "releases"},
 		{has.tenants, l.tenants, "tenants"},
-		{has.jobAfter, l.jobAfter, "jobs that wait for jobs"},
 		{has.clusters, l.clusters, "the cluster"},
 		{has.speeds, l.speeds && !l.clusters, "speeds of machines"},
+		{has.ports, l.ports && !l.clusters, "ports of machines"},
 		{has.commands, l.commands, "commands"},
 		{has.inputs, l.inputs, "input"},
 		{has.needs, l.needs, "needs"},
@@ -263,7 +263,7 @@ func (l left) of(f *workload.File) (notes []string) {
 		{has.retries, l.retries, "retries and time-outs"},
 	} {
 		if x.has && x.lost {
-			notes = append(notes, x.what+" left out: the format has no place for them")
+			notes = append(notes, x.what+" left out: the format has no place for that")
 		}
 	}
 	return notes

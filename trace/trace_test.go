@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 func TestNotesOfWriters(t *testing.T) {
 	f, err := workload.Parse("w", []byte(`apiVersion: fairlead.dev/v1alpha1
 kind: Workload
-cluster: {machines: [{name: m, speed: 2, slots: 2, resources: {gpu: 2}}]}
+cluster: {machines: [{name: m, speed: 2, slots: 2, port: 1MB/s, resources: {gpu: 2}}]}
 jobs:
 - {name: a, weight: 3, tenant: me, release: 0.25, stages: [{name: s, size: 1.0005, needs: {gpu: 1}, run: [ls], retries: 1, machines: [m]}]}
 `))
@@ -165,12 +165,12 @@ jobs:
 		t.Fatal(err)
 	}
 	for format, want := range map[string]string{
-		"swf": "weights, speeds of machines, commands, needs, machines of stages, retries and time-outs, " +
+		"swf": "weights, speeds of machines, ports of machines, commands, needs, machines of stages, retries and time-outs, " +
 			"jobs are numbered, times are rounded, tenants are numbered",
 		"joblog":   "weights, tenants, the cluster, needs, machines of stages, retries and time-outs, jobs are numbered, sizes are rounded, commands that are no single line",
 		"ninja":    "weights, releases, tenants, the cluster, commands, needs, machines of stages, retries and time-outs, sizes are rounded",
 		"nextflow": "weights, releases, tenants, the cluster, commands, machines of stages, retries and time-outs, sizes are rounded, needs other than cpu and memory",
-		"wfformat": "weights, releases, tenants, speeds of machines, commands, machines of stages, retries and time-outs, needs other than cpu and memory",
+		"wfformat": "weights, releases, tenants, speeds of machines, ports of machines, commands, machines of stages, retries and time-outs, needs other than cpu and memory",
 	} {
 		x, _ := trace.Lookup(format)
 		notes, err := x.Write(&bytes.Buffer{}, f)

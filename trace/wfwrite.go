@@ -26,7 +26,7 @@ func WriteWfFormat(w io.Writer, f *workload.File) ([]string, error) {
 	if err := oneJob(f); err != nil {
 		return nil, err
 	}
-	notes := left{weights: true, releases: true, tenants: true, speeds: true, commands: true, pins: true, retries: true}.of(f)
+	notes := left{weights: true, releases: true, tenants: true, speeds: true, ports: true, commands: true, pins: true, retries: true}.of(f)
 	job := &f.Jobs[0]
 	x := wfWriter{job: job, index: map[string]int{}, names: newNamer()}
 	if err := x.tasks(); err != nil {
@@ -44,7 +44,7 @@ func WriteWfFormat(w io.Writer, f *workload.File) ([]string, error) {
 		out.Workflow.Execution = &wfExecution{ExecutedAt: never, Tasks: x.measured, Machines: wfMachines(f.Cluster)}
 	}
 	if x.other {
-		notes = append(notes, "needs other than cpu and memory left out: the format has no place for them")
+		notes = append(notes, "needs other than cpu and memory left out: the format has no place for that")
 	}
 	if x.unneeded {
 		notes = append(notes, "needs of tasks without a size left out: the format has them beside runtimes")
