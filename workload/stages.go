@@ -16,6 +16,8 @@ type stages struct {
 	index map[string]int
 	mark  []int // of the latest search that visited a stage
 	marks int
+	near  []int // 1 + the latest stage with this one in its `after`, of those asked about
+	asked int   // the latest of them
 }
 
 func newStages(x *expander, j int) *stages {
@@ -42,7 +44,16 @@ const maxSteps = 200_000_000
 // before reports whether stage a must complete before stage b starts. Once the
 // searches have taken too long it finds only what is in b's `after`.
 func (g *stages) before(a, b int) bool {
-	if slices.Contains(g.out[b].After, a) {
+	if g.near == nil {
+		g.near, g.asked = make([]int, len(g.in)), -1
+	}
+	if g.asked != b { // once per stage, as both lists may be long
+		g.asked = b
+		for _, u := range g.out[b].After {
+			g.near[u] = b + 1
+		}
+	}
+	if g.near[a] == b+1 {
 		return true
 	}
 	if g.mark == nil {

@@ -49,6 +49,7 @@ var table = []entry{
 	// Drivers: they own clocks, files and processes.
 	{path: "policy/policytest", level: 4, support: true},
 	{path: "report", level: 4},
+	{path: "trace", level: 4, pure: true},
 	{path: "trace/generate", level: 4, pure: true},
 	{path: "internal/supervise", level: 4},
 	{path: "internal/run", level: 4, peers: []string{"internal/supervise"}},

@@ -67,6 +67,7 @@ Given - as the file, either is all that is printed.` + exits(exitUsage, exitInte
 	o.out.addTo(cmd)
 	f := cmd.Flags()
 	o.given.addTo(f)
+	o.given.addFromTo(cmd)
 	o.given.addHistoryTo(f)
 	f.StringVar(&o.method, "method", "", "`relaxation` to solve: lp or lp-strong (default lp-strong; lp for random sizes)")
 	completes(cmd, "method", cert.LP, cert.LPStrong)

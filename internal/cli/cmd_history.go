@@ -113,6 +113,7 @@ nothing is stated the median machine has speed 1.
 	o.out.addTo(cmd)
 	f := cmd.Flags()
 	o.given.addTo(f)
+	o.given.addFromTo(cmd)
 	f.StringVar(&o.file, "for", "", "what is known of the workload in this `file`, and what running it would take")
 	f.Uint64Var(&o.seed, "seed", 0, "`seed` of the sizes that are drawn for --for")
 	f.BoolVar(&o.forget, "forget", false, "remove all that is remembered of the job")

@@ -58,6 +58,7 @@ out, as it would not hold for what really happens.` + exits(exitUsage, exitInter
 	o.out.addTo(cmd)
 	f := cmd.Flags()
 	o.given.addTo(f)
+	o.given.addFromTo(cmd)
 	o.given.addHistoryTo(f)
 	f.StringVar(&o.policy, "policy", sizedPolicy, "`policy` to plan with (fairlead policies lists them)")
 	completes(cmd, "policy", e.policyNames()...)

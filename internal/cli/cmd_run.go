@@ -82,6 +82,7 @@ fairlead report shows it.` +
 	o.out.addTo(cmd)
 	f := cmd.Flags()
 	o.given.addTo(f)
+	o.given.addFromTo(cmd)
 	f.StringVar(&o.policy, "policy", "", "`policy` to follow (default "+sizedPolicy+" where all sizes are known, else "+blindPolicy+")")
 	completes(cmd, "policy", e.policyNames()...)
 	f.Uint64Var(&o.seed, "seed", 0, "`seed` of random policies")
@@ -95,7 +96,7 @@ fairlead report shows it.` +
 	o.files.addTo(f)
 	cmd.MarkFlagsMutuallyExclusive("keep-going", "fail-fast")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "dir")
-	for _, other := range []string{"dry-run", "policy", "seed", "keep-going", "fail-fast", "slots", "assume", "memory", "backoff", "no-history"} {
+	for _, other := range []string{"dry-run", "policy", "seed", "keep-going", "fail-fast", "slots", "assume", "memory", "backoff", "no-history", "from", "cluster"} {
 		cmd.MarkFlagsMutuallyExclusive("resume", other) // it goes on as it began
 	}
 	return cmd

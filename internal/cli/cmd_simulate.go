@@ -63,6 +63,7 @@ compares its decisions: other ones, or a damaged log, exit with 4.` + exits(exit
 	o.out.addTo(cmd)
 	f := cmd.Flags()
 	o.given.addTo(f)
+	o.given.addFromTo(cmd)
 	o.given.addHistoryTo(f)
 	f.StringVar(&o.policies, "policy", "spc,wspt,fifo", "`policies`, separated by commas (fairlead policies lists them)")
 	completes(cmd, "policy", e.policyNames()...)

@@ -33,6 +33,7 @@ prove. A bound computed with -j or --assume is verified with the same.` + exits(
 	}
 	out.addTo(cmd)
 	g.addTo(cmd.Flags())
+	g.addFromTo(cmd)
 	return cmd
 }
 

@@ -7,8 +7,10 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/fairlead-project/fairlead/internal/history"
@@ -16,6 +18,7 @@ import (
 	"github.com/fairlead-project/fairlead/sched"
 	"github.com/fairlead-project/fairlead/sim"
 	"github.com/fairlead-project/fairlead/size"
+	"github.com/fairlead-project/fairlead/trace"
 	"github.com/fairlead-project/fairlead/workload"
 )
 
@@ -80,19 +83,76 @@ func (e *env) loadFile(path string) (*workload.File, error) {
 	return f, nil
 }
 
+// loadFrom reads a workload in another format, or in our own if from is "", and says
+// what has been left out.
+func (e *env) loadFrom(path, from string) (*workload.File, error) {
+	if from == "" {
+		return e.loadFile(path)
+	}
+	format, ok := trace.Lookup(from)
+	if !ok {
+		return nil, usage("--from %s: expected %s", from, strings.Join(trace.Names(), ", "))
+	}
+	name, data, err := e.readFile(path, trace.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	f, notes, err := format.Read(name, data)
+	if err != nil {
+		return nil, e.refuse(err)
+	}
+	e.tell(name, notes)
+	return f, nil
+}
+
+// moveTo gives f the cluster of another workload file. A trace then loses what it
+// says of its own machines; a workload is meant as it is written.
+func (e *env) moveTo(path string, f *workload.File, foreign bool) error {
+	other, err := e.loadFile(path)
+	if err != nil {
+		return err
+	}
+	if other.Cluster == nil {
+		return usage("--cluster %s: the file has no cluster", nameOf(path))
+	}
+	if foreign {
+		e.tell(nameOf(path), trace.OnCluster(f, other.Cluster))
+	} else {
+		f.Cluster = other.Cluster
+	}
+	return nil
+}
+
+// tell prints notes about a file.
+func (e *env) tell(name string, notes []string) {
+	for _, n := range notes {
+		e.say("%s: %s", name, n)
+	}
+}
+
 // given is what the command line adds to a workload. The same additions make the
 // same instance, so what one command writes about it another one recognises.
 type given struct {
 	slots   int
 	assume  time.Duration
 	memory  bytesFlag
-	history bool // take what the file leaves open from earlier runs
+	history bool   // take what the file leaves open from earlier runs
+	from    string // format of the file, "" for a workload
+	cluster string // workload file whose cluster counts, "" for the file's own
 }
 
 func (g *given) addTo(flags *pflag.FlagSet) {
 	flags.IntVarP(&g.slots, "slots", "j", 0, "without a cluster in the file: this computer as a machine of `N` slots (default one per core)")
 	flags.DurationVar(&g.assume, "assume", 0, "size of tasks that have none, a `duration` such as 10s")
 	flags.Var(&g.memory, "memory", "what tasks on this computer may use together, a `size` such as 8GiB, where the file does not say (default 90 % of what there is)")
+}
+
+// addFromTo adds the flags for files that are not workloads, or bring no machines.
+func (g *given) addFromTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&g.from, "from", "", "read FILE in another `format`: "+strings.Join(trace.Names(), ", "))
+	completes(cmd, "from", trace.Names()...)
+	f.StringVar(&g.cluster, "cluster", "", "take the cluster of this workload `file`, not FILE's own or this computer")
 }
 
 // addHistoryTo adds the flag for commands that know nothing of earlier runs unless told.
@@ -141,9 +201,14 @@ func (e *env) read(path string, g given) (*sched.Instance, error) {
 	if err := g.validate(); err != nil {
 		return nil, err
 	}
-	f, err := e.loadFile(path)
+	f, err := e.loadFrom(path, g.from)
 	if err != nil {
 		return nil, err
+	}
+	if g.cluster != "" {
+		if err := e.moveTo(g.cluster, f, g.from != ""); err != nil {
+			return nil, err
+		}
 	}
 	if g.slots > 0 && f.Cluster != nil {
 		return nil, usage("%s: -j %d is for files without a cluster: this one has its own", nameOf(path), g.slots)

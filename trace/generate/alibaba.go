@@ -42,6 +42,8 @@ type distributions struct {
 	levels   map[int]quantile // by that: the level of a stage, from 1
 	tasks    quantile         // tasks per stage
 	seconds  quantile         // duration of a task
+	cpu      quantile         // of a task, in hundredths of a core
+	memory   quantile         // of a task, in hundredths of a machine's
 	interval quantile         // seconds from one job to the next
 }
 
@@ -52,6 +54,8 @@ var alibaba = sync.OnceValue(func() *distributions {
 		Levels   map[string]quantile `json:"level_dist"`
 		Tasks    quantile            `json:"instance_num_dist"`
 		Seconds  quantile            `json:"instance_duration_dist"`
+		CPU      quantile            `json:"instance_cpu_dist"`
+		Memory   quantile            `json:"instance_mem_dist"`
 		Interval quantile            `json:"job_interval_dist"`
 	}
 	if err := json.Unmarshal(quantilesJSON, &raw); err != nil {
@@ -59,7 +63,7 @@ var alibaba = sync.OnceValue(func() *distributions {
 	}
 	return &distributions{
 		stages: raw.Stages, longest: byNumber(raw.Longest), levels: byNumber(raw.Levels),
-		tasks: raw.Tasks, seconds: raw.Seconds, interval: raw.Interval,
+		tasks: raw.Tasks, seconds: raw.Seconds, cpu: raw.CPU, memory: raw.Memory, interval: raw.Interval,
 	}
 })
 

@@ -64,6 +64,7 @@ const (
 	arrivals
 	waits
 	inputs
+	needs
 )
 
 // stream returns the random numbers of a purpose for one job.
@@ -73,6 +74,9 @@ func (g *generator) stream(p purpose, job int) *rand.Rand {
 
 func (g *generator) machines() []workload.Machine {
 	m := workload.Machine{Name: "m", Count: g.Machines, Speed: 1, Slots: g.Slots, Port: g.Port}
+	if g.Needs {
+		m.Resources = []workload.Quantity{{Name: "cpu", Amount: float64(g.Slots)}, {Name: "memory", Amount: float64(g.Slots) * gib}}
+	}
 	if g.SpeedSkew == 1 || g.Machines == 1 {
 		return []workload.Machine{m}
 	}
@@ -99,6 +103,12 @@ func (g *generator) job(j int) workload.Job {
 	}
 	if g.CCR > 0 {
 		g.read(job.Stages, g.stream(inputs, j))
+	}
+	if g.Needs {
+		r := g.stream(needs, j)
+		for s := range job.Stages {
+			job.Stages[s].Needs = g.needs(r)
+		}
 	}
 	if r := g.stream(waits, j); j > 0 && r.Float64() < g.After {
 		job.After = []string{"j" + strconv.Itoa(j-1-r.IntN(min(j, recent)))}
@@ -139,7 +149,7 @@ var classes = []class{
 func (g *generator) mapReduceJob(shape, size *rand.Rand) []workload.Stage {
 	c := classes[shape.IntN(len(classes))]
 	maps := g.width(shape)
-	reduces := max(1, int(math.Round(float64(g.width(shape))*c.reducers)))
+	reduces := max(g.MinTasks, int(math.Round(float64(g.width(shape))*c.reducers)))
 	// One draw per job: what takes long to read takes long to reduce.
 	mean := g.TaskSeconds * lognormal(size, g.StageCV)
 	out := []workload.Stage{{Name: "map"}, {Name: "reduce", After: []string{"map"}}}
@@ -214,6 +224,29 @@ func (g *generator) read(stages []workload.Stage, r *rand.Rand) {
 			seconds := g.CCR * work(st) / n * (0.5 + r.Float64())
 			st.Input = append(st.Input, workload.Input{From: from, Bytes: math.Round(seconds * g.Port)})
 		}
+	}
+}
+
+const (
+	gib = 1 << 30
+	mib = 1 << 20
+)
+
+// needs draws what each task of a stage needs. A machine of the trace has 96 cores
+// and all memory is counted in hundredths of its own.
+func (g *generator) needs(r *rand.Rand) []workload.Quantity {
+	var cpu, memory float64 // cores, GiB
+	if g.Kind == Alibaba {
+		cpu = g.quantiles.cpu.draw(r) / 100
+		memory = g.quantiles.memory.draw(r) * 96 / 100
+	} else {
+		cpu = math.Pow(4, float64(2*r.Float64())-1)
+		memory = math.Pow(4, float64(2*r.Float64())-1)
+	}
+	most := float64(g.Slots)
+	return []workload.Quantity{
+		{Name: "cpu", Amount: min(most, max(0.01, math.Round(cpu*100)/100))},
+		{Name: "memory", Amount: min(most*gib, max(mib, math.Round(memory*gib/mib)*mib))},
 	}
 }
 

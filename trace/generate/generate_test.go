@@ -41,6 +41,7 @@ func TestAnyOptionsGiveAWorkload(t *testing.T) {
 			MaxTasks:  rapid.IntRange(1, 9).Draw(t, "tasks"),
 			TaskCV:    rapid.SampledFrom([]float64{0, 0.7}).Draw(t, "task cv"),
 			SizeCV:    rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "size cv"),
+			Needs:     rapid.Bool().Draw(t, "needs"),
 			Port:      1e6,
 			CCR:       rapid.SampledFrom([]float64{0, 1}).Draw(t, "ccr"),
 		}
@@ -78,16 +79,20 @@ func TestPurposesDoNotShiftEachOther(t *testing.T) {
 		base := generate.Options{Kind: kind, Seed: 7, Jobs: 10, TaskCV: 0.5}
 		want := file(t, base)
 		for name, change := range map[string]func(*generate.Options){
-			"load":     func(o *generate.Options) { o.Load = 0.9 },
-			"weights":  func(o *generate.Options) { o.Weights = generate.Skewed },
-			"machines": func(o *generate.Options) { o.Machines, o.SpeedSkew = 4, 10 },
-			"after":    func(o *generate.Options) { o.After = 1 },
-			"jobs":     func(o *generate.Options) { o.Jobs = 20 },
+			"load":            func(o *generate.Options) { o.Load = 0.9 },
+			"weights":         func(o *generate.Options) { o.Weights = generate.Skewed },
+			"machines":        func(o *generate.Options) { o.Machines, o.SpeedSkew = 4, 10 },
+			"after":           func(o *generate.Options) { o.After = 1 },
+			"jobs":            func(o *generate.Options) { o.Jobs = 20 },
+			"needs and input": func(o *generate.Options) { o.Needs, o.Port, o.CCR = true, 1e6, 1 },
 		} {
 			o := base
 			change(&o)
 			got := file(t, o)
 			for j := range want.Jobs {
+				for s := range got.Jobs[j].Stages { // which are purposes of their own
+					got.Jobs[j].Stages[s].Needs, got.Jobs[j].Stages[s].Input = nil, nil
+				}
 				if !reflect.DeepEqual(got.Jobs[j].Stages, want.Jobs[j].Stages) {
 					t.Errorf("%s: another %s changes the stages of job %d", kind, name, j)
 				}
@@ -145,29 +150,37 @@ func TestGapsAreTheArrivals(t *testing.T) {
 	}
 }
 
-// MapReduce classes spend their time where their names say.
+// MapReduce classes spend their time where their names say, in as many tasks as asked.
 func TestClassesDiffer(t *testing.T) {
-	in, err := generate.Instance(generate.Options{Kind: generate.MapReduce, Jobs: 300, Seed: 1, MinTasks: 20, MaxTasks: 20})
+	in, err := generate.Instance(generate.Options{Kind: generate.MapReduce, Jobs: 300, Seed: 1, MinTasks: 4, MaxTasks: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	count := map[string]int{}
+	reducers := map[string]float64{}
 	for j := range in.Jobs {
 		m, r := in.Jobs[j].Stages[0], in.Jobs[j].Stages[1]
-		share := m.Sizes[0].Mean() * float64(m.Count) / work(in, j)
-		switch {
-		case share > 0.9:
-			count["map-heavy"]++
-		case share < 0.35:
-			count["reduce-heavy"]++
-		case r.Count == 10 && math.Abs(share-2.0/3) < 0.01:
-			count["balanced"]++
+		if m.Count < 4 || m.Count > 20 || r.Count < 4 || r.Count > 20 {
+			t.Errorf("job %d has %d map and %d reduce tasks, want 4 to 20", j, m.Count, r.Count)
 		}
+		class := "balanced"
+		switch ratio := m.Sizes[0].Mean() / r.Sizes[0].Mean(); {
+		case ratio > 3:
+			class = "map-heavy"
+		case ratio < 0.5:
+			class = "reduce-heavy"
+		}
+		count[class]++
+		reducers[class] += float64(r.Count)
 	}
 	for _, class := range []string{"map-heavy", "balanced", "reduce-heavy"} {
 		if count[class] < 60 {
 			t.Errorf("%d of 300 jobs are %s", count[class], class)
 		}
+		reducers[class] /= float64(count[class])
+	}
+	if !(reducers["map-heavy"] < reducers["balanced"] && reducers["balanced"] < reducers["reduce-heavy"]) {
+		t.Errorf("mean numbers of reduce tasks: %v", reducers)
 	}
 }
 

@@ -70,10 +70,11 @@ type Options struct {
 	// After is the probability that a job waits for one of the eight before it.
 	After float64
 
-	// MinTasks and MaxTasks bound the tasks of a stage, default 8 and 32. Of
-	// MapReduce jobs they bound the map tasks, and a reduce stage has a quarter, half
-	// or all of a number within them. Of Alibaba jobs, only MaxTasks counts: more
-	// tasks than that become so many, default 100.
+	// MinTasks and MaxTasks bound the tasks of a stage, default 8 and 32. Numbers are
+	// uniform; of reduce stages they are a quarter, half or all of such a number, but
+	// not below MinTasks. Where tasks of a stage are equal, MinTasks is thus the least D of
+	// S-PC's guarantee. Of Alibaba jobs, only MaxTasks counts: more tasks than that
+	// become so many, default 100.
 	MinTasks, MaxTasks int
 	// TaskSeconds is the mean size of tasks, default 10. Not for Alibaba.
 	TaskSeconds float64
@@ -92,6 +93,12 @@ type Options struct {
 	// EdgeProb is the probability that a stage reads one of the layer before; one
 	// of them it always reads. Default 0.3; NoSpread: 0.
 	EdgeProb float64
+
+	// Needs gives machines a unit of cpu and a GiB of memory per slot, and tasks needs
+	// of both, equal within a stage: each log-uniform from a quarter to 4, so that
+	// resources are short before slots are; of Alibaba jobs as in the trace. At most what a
+	// machine has. Load still counts slots.
+	Needs bool
 
 	// CCR makes stages read input: the mean of the seconds in which a task reads it
 	// through its port over those it computes at speed 1. Needs Port. Default 0: none.
