@@ -8,7 +8,7 @@ import (
 )
 
 // JobOrder returns the nodes by c, one value per node, job by job: jobs by the largest
-// c of their nodes, the stages of a job by the longest way to its end ([Problem.Ways]).
+// c of their nodes, heavier ones first among equals, the stages of a job by the longest way to its end ([Problem.Ways]).
 // Only completions of jobs have a cost, so the value of a stage that is not the last
 // says less about when its job should be served than that of the job's end; on streams
 // of jobs that makes list placement 5 to 40 % better than [Problem.Order].
@@ -36,7 +36,8 @@ func (p *Problem) JobOrder(c []float64) []int32 {
 	slices.SortFunc(order, func(a, b int32) int {
 		ja, jb := p.Nodes[a].Job, p.Nodes[b].Job
 		if ja != jb {
-			return cmp.Or(cmp.Compare(end[ja], end[jb]), cmp.Compare(depth[ja], depth[jb]), cmp.Compare(place[ja], place[jb]))
+			return cmp.Or(cmp.Compare(end[ja], end[jb]), cmp.Compare(depth[ja], depth[jb]),
+				cmp.Compare(p.x.Instance.Jobs[jb].Weight, p.x.Instance.Jobs[ja].Weight), cmp.Compare(place[ja], place[jb]))
 		}
 		return cmp.Or(cmp.Compare(way[b], way[a]), cmp.Compare(p.level[a], p.level[b]), cmp.Compare(a, b))
 	})

@@ -327,6 +327,9 @@ func (p *Problem) Index() *sched.Index { return p.x }
 // Sizes returns the sizes that the problem was built with.
 func (p *Problem) Sizes() *sched.Sizes { return p.z }
 
+// Jobs returns the jobs of the problem, in its order.
+func (p *Problem) Jobs() []sched.JobID { return p.jobs }
+
 // Tasks returns the number of tasks.
 func (p *Problem) Tasks() int {
 	n := 0

@@ -79,6 +79,87 @@ func Registry() *policy.Registry {
 		},
 		policy.Entry{
 			Info: policy.Info{
+				Family: "dag", Name: "identical", Problem: problem,
+				Summary:   "spc as if all machines were equally fast",
+				Source:    "Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM 2021 (its baseline)",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Offline},
+			},
+			New: plain(dag.NewIdentical),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "map-only", Problem: problem,
+				Summary:   "spc that orders jobs by their first stages only",
+				Source:    "Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM 2021 (its baseline); Im, Li, FOCS 2016",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Offline},
+			},
+			New: plain(dag.NewMapOnly),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "sjf", Problem: problem,
+				Summary:   "least work of the whole job first, each task where it finishes first",
+				Source:    "folklore; Smith 1956",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewSJF),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "critical-path", Problem: "Q|prec,r_j|C_max",
+				Summary:   "longest way to the end of the job first, each task where it finishes first",
+				Source:    "Hu 1961",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewCriticalPath),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "heft", Problem: "Q|prec,comm,online|C_max per job",
+				Summary:   "every job planned as it arrives: upward rank, earliest finish with insertion",
+				Source:    "Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewHEFT),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "peft", Problem: "Q|prec,comm,online|C_max per job",
+				Summary:   "every job planned as it arrives: optimistic cost table, with insertion",
+				Source:    "Arabnejad, Barbosa, IEEE TPDS 25(3), 2014",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewPEFT),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "min-min", Problem: "Q|prec,r_j|C_max",
+				Summary:   "the ready task that can finish earliest first",
+				Source:    "Ibarra, Kim, J. ACM 24, 1977",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewMinMin),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "max-min", Problem: "Q|prec,r_j|C_max",
+				Summary:   "the ready task whose earliest finish is latest first",
+				Source:    "Ibarra, Kim, J. ACM 24, 1977",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewMaxMin),
+		},
+		policy.Entry{
+			Info: policy.Info{
+				Family: "dag", Name: "tetris", Problem: "Q|prec,r_j,needs|ΣC_j",
+				Summary:   "packing: the task most alike to what is free, of short jobs",
+				Source:    "Grandl et al., SIGCOMM 2014",
+				Knowledge: policy.Knowledge{Sizes: policy.SizesDistribution, Arrivals: policy.Online},
+			},
+			New: plain(dag.NewTetris),
+		},
+		policy.Entry{
+			Info: policy.Info{
 				Family: "dag", Name: "random", Problem: problem,
 				Summary:   "stages in random order on random machines; the floor",
 				Knowledge: policy.Knowledge{Sizes: policy.SizesUnknown, Arrivals: policy.Online},

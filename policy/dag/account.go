@@ -76,6 +76,22 @@ func (a *account) idle(rank int) int {
 	return rank
 }
 
+// room reports whether m has a slot left.
+func (a *account) room(m sched.MachineID) bool {
+	if a.touched[m] == a.round {
+		return a.slots[m] > 0
+	}
+	return a.v.Machine(m).FreeSlots > 0
+}
+
+// left returns what is left of resource d on m.
+func (a *account) left(m sched.MachineID, d int) int64 {
+	if a.touched[m] == a.round {
+		return a.free[int(m)*len(a.in.Resources)+d]
+	}
+	return a.v.Free(m, d)
+}
+
 // take books a task of s on m.
 func (a *account) take(s sched.StageID, m sched.MachineID) {
 	base, dims := int(m)*len(a.in.Resources), len(a.in.Resources)

@@ -19,6 +19,8 @@ const (
 	// where it ends within near, or eager, times what the best one offers does so.
 	byOrderNear  = "near"
 	byOrderEager = "eager"
+	// byAnyMachine: the same, on idle machines in turn, whatever their speeds.
+	byAnyMachine = "any machine"
 	// bySmith: jobs by weight over remaining work.
 	bySmith = "wspt"
 	// byQueue: every slot runs its own queue, until something turns out otherwise than
@@ -54,6 +56,7 @@ type follower struct {
 	queues   queues
 	strict   bool // keep to the queues whatever happens, while the machines are there
 	due      []due
+	greedy   greedy // for byAnyMachine
 }
 
 // due is a task that was started from a queue, and when it should have ended.
@@ -62,7 +65,10 @@ type due struct {
 	at   sched.Time
 }
 
-func (f *follower) init() { f.q = newQueue(f.before) }
+func (f *follower) init() {
+	f.q = newQueue(f.before)
+	f.greedy.q, f.greedy.pick = f.q, f.greedy.inTurn
+}
 
 func (f *follower) before(a, b sched.StageID) bool {
 	if f.rule == bySmith {
@@ -104,6 +110,9 @@ func (f *follower) sort(v policy.View, order []sched.StageID) {
 func (f *follower) act(now sched.Time, v policy.View) (policy.Decision, error) {
 	if f.rule == bySmith {
 		f.refresh(v, f.q)
+	}
+	if f.rule == byAnyMachine {
+		return f.greedy.decide(now, v), nil
 	}
 	if f.queues != nil {
 		if f.queues.stuck(v) || !f.strict && f.strayed(now, v) {
@@ -188,6 +197,15 @@ func (p *followed) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.D
 type smiths struct {
 	x     *sched.Index
 	ratio []float64 // per job
+	alike bool      // all weights count as 1
+}
+
+func (p *smiths) of(v policy.View, j sched.JobID) float64 {
+	weight := p.x.Instance.Jobs[j].Weight
+	if p.alike {
+		weight = 1
+	}
+	return smith(weight, v.Remaining(j))
 }
 
 func (p *smiths) before(a, b sched.StageID) bool {
@@ -213,7 +231,7 @@ func (p *smiths) refresh(v policy.View, q *queue) {
 	}
 	for _, s := range v.Changed() {
 		j := p.x.StageJob(s)
-		if r := smith(p.x.Instance.Jobs[j].Weight, v.Remaining(j)); r != p.ratio[j] {
+		if r := p.of(v, j); r != p.ratio[j] {
 			q.reorder(v, j, func() { p.ratio[j] = r })
 		}
 	}
@@ -224,7 +242,7 @@ func (p *smiths) refreshAll(v policy.View) {
 	p.x = v.Index()
 	p.ratio = make([]float64, len(p.x.Instance.Jobs))
 	for _, j := range v.Known() {
-		p.ratio[j] = smith(p.x.Instance.Jobs[j].Weight, v.Remaining(j))
+		p.ratio[j] = p.of(v, j)
 	}
 }
 

@@ -15,6 +15,7 @@ type greedy struct {
 	q    *queue
 	a    account
 	pick func(s sched.StageID) sched.MachineID // None: fits nowhere
+	turn int                                   // see inTurn
 	out  policy.Decision
 }
 
@@ -23,6 +24,20 @@ func (g *greedy) fastest(s sched.StageID) sched.MachineID {
 	for r := g.a.idle(0); r >= 0; r = g.a.idle(r + 1) {
 		if m := g.a.v.BySpeed()[r]; g.a.fits(s, m) {
 			return m
+		}
+	}
+	return sched.None
+}
+
+// inTurn picks the next idle machine where s fits after the one that was picked last, by
+// rank of speed and round again.
+func (g *greedy) inTurn(s sched.StageID) sched.MachineID {
+	for _, from := range []int{g.turn, 0} {
+		for r := g.a.idle(from); r >= 0; r = g.a.idle(r + 1) {
+			if m := g.a.v.BySpeed()[r]; g.a.fits(s, m) {
+				g.turn = r + 1
+				return m
+			}
 		}
 	}
 	return sched.None

@@ -278,10 +278,7 @@ func (p *online) Solve(req policy.Request, stop func() bool) (*policy.Solution, 
 	for i, s := range sol.Order {
 		sol.Order[i] = rest.stages[s]
 	}
-	if r.Status != queyranne.Optimal {
-		sol.Fallback = true
-		sol.Note = fmt.Sprintf("the relaxation's gap is %.1e (%v after %d iterations)", r.Gap, r.Status, r.Iterations)
-	}
+	noteGap(sol, r)
 	return sol, nil
 }
 

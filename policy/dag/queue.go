@@ -21,6 +21,8 @@ type queue struct {
 	byNeeds map[string]int32
 	stages  []queued
 	aside   []sched.StageID
+	// ascending serves the tasks of a stage in order of size, the smallest first.
+	ascending bool
 }
 
 type class struct {
@@ -56,8 +58,9 @@ func (q *queue) update(now sched.Time, v policy.View) {
 
 // reset takes in all stages afresh, in the present order.
 func (q *queue) reset(now sched.Time, v policy.View) {
+	ascending := q.ascending
 	*q = *newQueue(q.less)
-	q.now = now
+	q.now, q.ascending = now, ascending
 	q.stages = make([]queued, v.Index().Stages())
 	for s := range sched.StageID(v.Index().Stages()) {
 		q.refresh(v, s)
@@ -77,7 +80,9 @@ func (q *queue) refresh(v policy.View, s sched.StageID) {
 	case e.pos == 0:
 		if e.class == 0 {
 			e.class = q.classOf(v, s) + 1
-			e.order = tasksBySize(v, s)
+			if e.order = tasksBySize(v, s); q.ascending {
+				slices.Reverse(e.order)
+			}
 		}
 		q.push(s)
 	default:

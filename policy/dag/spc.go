@@ -157,9 +157,9 @@ func (p *spc) ask(now sched.Time, v policy.View) (policy.Decision, error) {
 
 // Solve solves the relaxation and chooses among the candidates.
 func (p *spc) Solve(req policy.Request, stop func() bool) (*policy.Solution, error) {
-	problem, ok := req.Problem.(*algo.Problem)
-	if !ok {
-		return nil, fmt.Errorf("spc: request %d holds a %T", req.ID, req.Problem)
+	problem, err := problemOf(req)
+	if err != nil {
+		return nil, err
 	}
 	relax := problem.RelaxStrong
 	if p.params.Plain {
@@ -182,11 +182,28 @@ func (p *spc) Solve(req policy.Request, stop func() bool) (*policy.Solution, err
 		return nil, err
 	}
 	sol.ID, sol.Lower, sol.Upper = req.ID, r.Lower, r.Primal
-	if r.Status != queyranne.Optimal {
-		sol.Fallback = true
-		sol.Note = fmt.Sprintf("the relaxation's gap is %.1e (%v after %d iterations)", r.Gap, r.Status, r.Iterations)
-	}
+	noteGap(sol, r)
 	return sol, nil
+}
+
+func problemOf(req policy.Request) (*algo.Problem, error) {
+	p, ok := req.Problem.(*algo.Problem)
+	if !ok {
+		return nil, fmt.Errorf("request %d holds a %T", req.ID, req.Problem)
+	}
+	return p, nil
+}
+
+// noteGap says in the solution that the solve was cut short.
+func noteGap(s *policy.Solution, r *algo.Relaxation) {
+	if r.Status == queyranne.Optimal {
+		return
+	}
+	s.Fallback = true
+	if s.Note != "" {
+		s.Note += "; "
+	}
+	s.Note += fmt.Sprintf("the relaxation's gap is %.1e (%v after %d iterations)", r.Gap, r.Status, r.Iterations)
 }
 
 // plain returns the paper's own plan, or with subset the best on the m' fastest slots.
