@@ -17,7 +17,7 @@ CORE := ./sched/... ./size/... ./workload/... ./opt/... ./algo/... ./cert/... ./
 export RAPID_SEED ?= 1
 
 .NOTPARALLEL: # the steps of check use every core themselves
-.PHONY: help build test check long bench fmt clean \
+.PHONY: help build test check long bench evaluation fmt clean \
 	check-mod check-fmt check-vet check-staticcheck check-arch check-build check-386 check-highs check-race check-fuzz check-vuln
 
 help: ## this list
@@ -93,6 +93,12 @@ bench: ## measure, and write docs/benchmarks.md if every target is met
 	@mkdir -p bin docs
 	go run ./internal/bench > bin/benchmarks.md
 	mv bin/benchmarks.md docs/benchmarks.md
+
+# Wants the traces: FAIRLEAD_TRACES, or ../shared/traces.
+evaluation: ## compare S-PC with every rival, and write docs/evaluation.md if every target is met
+	@mkdir -p bin docs
+	go run ./internal/evaluation > bin/evaluation.md
+	mv bin/evaluation.md docs/evaluation.md
 
 fmt: ## format every Go file
 	$(TOOL) gofumpt -w .

@@ -59,6 +59,7 @@ var table = []entry{
 	{path: "internal/cli", level: 5},
 	{path: "cmd/fairlead", level: 5, peers: []string{"internal/cli"}},
 	{path: "internal/bench", level: 5},
+	{path: "internal/evaluation", level: 5},
 	{path: "internal/browser", level: 5, support: true},
 	{path: "internal/archtest", level: 5},
 	{path: "internal/lpcheck", level: 5},
