@@ -54,6 +54,7 @@ var table = []entry{
 	{path: "internal/supervise", level: 4},
 	{path: "internal/run", level: 4, peers: []string{"internal/supervise"}},
 	{path: "internal/history", level: 4},
+	{path: "internal/adversary", level: 4},
 
 	// Faces: commands, and the checks of the whole.
 	{path: "internal/cli", level: 5},

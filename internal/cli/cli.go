@@ -123,7 +123,7 @@ speeds, and certifies how far from optimal the result can be at most.` +
 	root.PersistentFlags().StringVar(&e.data, "data", "", "`directory` of the history (default fairlead in the XDG data home)")
 	root.AddCommand(
 		newRun(e), newPlan(e), newSimulate(e), newBound(e), newVerify(e),
-		newHistory(e), newReport(e), newPolicies(e), newInit(e), newGenerate(e), newConvert(e), newMan(e), newVersion(e), newSupervise(),
+		newHistory(e), newReport(e), newPolicies(e), newInit(e), newGenerate(e), newAdversary(e), newConvert(e), newMan(e), newVersion(e), newSupervise(),
 	)
 	return root
 }

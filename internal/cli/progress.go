@@ -114,6 +114,14 @@ func (b *bar) countEnds() func(sched.Time, engine.Event, []engine.Action) error 
 	}
 }
 
+// step advances the bar by one.
+func (b *bar) step() {
+	if b.w != nil {
+		b.done++
+		b.tracker.SetValue(b.done)
+	}
+}
+
 func (b *bar) stop() {
 	if b.w == nil {
 		return
