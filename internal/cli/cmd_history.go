@@ -194,7 +194,7 @@ func (e *env) expected(x *sched.Index, seed uint64) (*expectedRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := e.predict(x, sizedPolicy, seed)
+	p := e.predict(x, sizedPolicy, seed, math.MaxInt64) // it is what was asked for
 	if p == nil {
 		return nil, errInterrupted // nothing else can have failed after the first one
 	}

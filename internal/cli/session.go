@@ -283,7 +283,7 @@ func (s *session) predict() *prediction {
 	if s.resumed {
 		return nil
 	}
-	p := s.e.predict(s.likely, s.spec, s.seed)
+	p := s.e.predict(s.likely, s.spec, s.seed, predictWithin)
 	if p != nil {
 		s.e.say("expected to take %v", p)
 	}

@@ -28,6 +28,7 @@ type simulation struct {
 	seed      uint64
 	lower     float64 // NaN: none
 	observe   func(sched.Time, engine.Event, []engine.Action) error
+	stop      func() bool // besides Ctrl-C; nil: never
 }
 
 func (e *env) simulate(s simulation) (*simulated, error) {
@@ -35,9 +36,13 @@ func (e *env) simulate(s simulation) (*simulated, error) {
 	if err != nil {
 		return nil, err
 	}
+	stop := e.stopped
+	if s.stop != nil {
+		stop = func() bool { return e.stopped() || s.stop() }
+	}
 	c := sim.Config{
 		Instance: s.in, Policy: p, Knowledge: entry.Knowledge, Seed: s.seed,
-		Sizes: s.sizes, Estimates: s.estimates, Stop: e.stopped, Observe: s.observe,
+		Sizes: s.sizes, Estimates: s.estimates, Stop: stop, Observe: s.observe,
 	}
 	if s.knowledge != nil {
 		c.Knowledge = *s.knowledge
