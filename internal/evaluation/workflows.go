@@ -36,17 +36,12 @@ func wfcommons(dir string) ([]sched.Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		file.Cluster = nil
-		in, err := file.Instance([]workload.Machine{{Name: "any", Speed: 1, Slots: 1, Port: math.Inf(1)}})
+		trace.OnCluster(file, &workload.Cluster{Machines: []workload.Machine{{Name: "any", Speed: 1, Slots: 1, Port: math.Inf(1)}}})
+		in, err := file.Instance(nil)
 		if err != nil {
 			return nil, err
 		}
-		for _, j := range in.Jobs {
-			for s := range j.Stages { // run on any machine, with whatever it needs
-				j.Stages[s].Needs, j.Stages[s].Machines = nil, nil
-			}
-			jobs = append(jobs, j)
-		}
+		jobs = append(jobs, in.Jobs...)
 	}
 	return jobs, nil
 }

@@ -69,18 +69,25 @@ func (p *online) remainder(now sched.Time, v policy.View) (*remainder, error) {
 // and appends which stages they are to r.stages.
 func (p *online) stagesLeft(now sched.Time, v policy.View, j sched.JobID, r *remainder) (left []sched.Stage, sizes [][]float64, err error) {
 	first, end := v.Index().JobStages(j)
-	at := make([]int, end-first)
+	at := make([]int, end-first) // in left; -1: done
 	for s := first; s < end; s++ {
-		st := v.Index().Stage(s)
 		each, err := p.tasksLeft(now, v, s)
 		if err != nil {
 			return nil, nil, err
 		}
+		st := v.Index().Stage(s)
 		if at[s-first] = -1; len(each) == 0 && st.Count > 0 {
 			continue
 		}
 		at[s-first] = len(left)
-		rest := sched.Stage{Name: st.Name, Count: len(each), Fluid: st.Fluid, Needs: st.Needs, Machines: r.pins(st.Machines)}
+		left = append(left, sched.Stage{Name: st.Name, Count: len(each), Fluid: st.Fluid, Needs: st.Needs, Machines: r.pins(st.Machines)})
+		sizes, r.stages = append(sizes, each), append(r.stages, s)
+	}
+	for s := first; s < end; s++ { // stages may stand in any order in the file
+		if at[s-first] < 0 {
+			continue
+		}
+		st, rest := v.Index().Stage(s), &left[at[s-first]]
 		for _, i := range st.Input {
 			if at[i.From] >= 0 {
 				rest.Input = append(rest.Input, sched.Input{From: at[i.From], Bytes: i.Bytes})
@@ -91,7 +98,6 @@ func (p *online) stagesLeft(now sched.Time, v policy.View, j sched.JobID, r *rem
 				rest.After = append(rest.After, at[a])
 			}
 		}
-		left, sizes, r.stages = append(left, rest), append(sizes, each), append(r.stages, s)
 	}
 	return left, sizes, nil
 }

@@ -66,6 +66,9 @@ func (g generator) instance() *sched.Instance {
 	}
 	if g.ties { // and an order in the file that says nothing about precedence
 		in, _, _ = Reorder(in, g.Rand)
+		for j := range in.Jobs {
+			in.Jobs[j].Stages = shuffled(in.Jobs[j].Stages, g.Rand)
+		}
 	}
 	return in
 }
@@ -137,6 +140,22 @@ func Reorder(in *sched.Instance, rng *rand.Rand) (out *sched.Instance, jobAt, ma
 		out.Jobs[jobAt[j]] = job
 	}
 	return out, jobAt, machineAt
+}
+
+// shuffled returns the stages of a job in another order.
+func shuffled(stages []sched.Stage, rng *rand.Rand) []sched.Stage {
+	at := rng.Perm(len(stages))
+	out := make([]sched.Stage, len(stages))
+	for s, st := range stages {
+		for k, a := range st.After {
+			st.After[k] = at[a]
+		}
+		for k := range st.Input {
+			st.Input[k].From = at[st.Input[k].From]
+		}
+		out[at[s]] = st
+	}
+	return out
 }
 
 // Clone copies an instance deeply enough to be altered.
