@@ -22,6 +22,8 @@ type Info struct {
 	Guarantee string
 	Source    string
 	Knowledge Knowledge
+	// Random: it draws random numbers.
+	Random bool
 	// Params documents the parameters: name, then what it means.
 	Params [][2]string
 }

@@ -13,6 +13,8 @@ import (
 // number does not exist: no bound, a denominator that is not positive, no job
 // that completed.
 type Run struct {
+	// Workload names the file where there are several.
+	Workload           string   `json:"workload,omitempty"`
 	Policy             string   `json:"policy"`
 	Seed               uint64   `json:"seed"`
 	WeightedCompletion float64  `json:"weightedCompletion"`

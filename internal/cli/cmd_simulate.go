@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,8 @@ type simulateOptions struct {
 	jobs            bool
 	noBound         bool
 	stats           bool
+	seeds, parallel int
+	against, html   string
 }
 
 type simulateResult struct {
@@ -36,7 +39,7 @@ type simulateResult struct {
 func newSimulate(e *env) *cobra.Command {
 	var o simulateOptions
 	cmd := &cobra.Command{
-		Use:   "simulate FILE",
+		Use:   "simulate FILE...",
 		Short: "Simulate a workload under one or more policies",
 		Long: `Run a workload on a virtual clock, by the same engine that runs it for real, and
 compare the policies' cost with a lower bound for the sizes that were realised.
@@ -45,19 +48,30 @@ cost is the total weighted completion time, flow cost the same counted from the
 releases; ratio and flowRatio divide them by the bound. The same seed gives the
 same result.
 
+--seeds N simulates every policy on N seeds, and several FILEs are several
+workloads: then means and 95 % confidence intervals are printed, and every
+policy is compared with the first one, or --against, on the same instances.
+--html writes all that and the charts as one page. The simulations are spread
+over the cores; what comes out is the same on any number.
+
 --log writes what happened and what was decided, a JSON object per line;
 --replay feeds such a log, of a simulation or of a run, to a fresh engine and
 compares its decisions: other ones, or a damaged log, exit with 4.` + exits(exitUsage, exitInvalid, exitInterrupted),
 		Example: `  fairlead simulate jobs.yaml --policy spc,wspt,fifo
   fairlead simulate jobs.yaml --policy spc:plain=true --jobs
+  fairlead simulate jobs.yaml --policy spc,wspt --seeds 30 --html page.html
+  fairlead simulate a.yaml b.yaml c.yaml --policy heft,spc --against heft
   fairlead simulate jobs.yaml --policy fifo --log events.jsonl
   fairlead simulate jobs.yaml --replay events.jsonl`,
-		Args: exactly("FILE"),
+		Args: atLeast("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if o.replay != "" {
+				if len(args) > 1 {
+					return usage("--replay is of one run: name one FILE")
+				}
 				return e.replayLog(args[0], o)
 			}
-			return e.simulateAll(args[0], o)
+			return e.simulateAll(args, o)
 		},
 	}
 	o.out.addTo(cmd)
@@ -76,20 +90,28 @@ compares its decisions: other ones, or a damaged log, exit with 4.` + exits(exit
 	f.BoolVar(&o.noBound, "no-bound", false, "do not compute the lower bound")
 	f.BoolVar(&o.stats, "stats", false, "print what the engine did, and how fast, to stderr")
 	f.StringVar(&o.log, "log", "", "write the event log to this `file` (one policy only); given -, print nothing else")
+	f.IntVar(&o.seeds, "seeds", 1, "simulate `N` seeds, from --seed on, and compare")
+	f.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "`simulations` at a time")
+	f.StringVar(&o.against, "against", "", "compare with this `policy` (default the first one)")
+	completes(cmd, "against", e.policyNames()...)
+	f.StringVar(&o.html, "html", "", "write the comparison with charts to this `file`: one page that needs no other")
 	f.StringVar(&o.replay, "replay", "", "replay the event log in this `file`")
-	for _, other := range []string{"policy", "seed", "sizes", "arrivals", "log", "jobs", "stats", "no-bound"} {
+	for _, other := range []string{"policy", "seed", "sizes", "arrivals", "log", "jobs", "stats", "no-bound", "seeds", "against", "html"} {
 		cmd.MarkFlagsMutuallyExclusive("replay", other) // the log says, or there is none
 	}
 	return cmd
 }
 
-func (e *env) simulateAll(path string, o simulateOptions) error {
+func (e *env) simulateAll(paths []string, o simulateOptions) error {
 	specs := policy.SplitList(o.policies)
 	switch {
 	case len(specs) == 0:
 		return usage("--policy is empty: name at least one policy")
 	case o.log != "" && len(specs) > 1:
 		return usage("--log takes one policy: name it with --policy")
+	}
+	if err := o.validateSeveral(specs, paths); err != nil {
+		return err
 	}
 	known := make([]*policy.Knowledge, len(specs))
 	for i, spec := range specs { // before any work
@@ -98,6 +120,10 @@ func (e *env) simulateAll(path string, o simulateOptions) error {
 			return err
 		}
 	}
+	if o.several(paths) {
+		return e.compare(paths, specs, known, &o)
+	}
+	path := paths[0]
 	in, err := e.load(path, o.given)
 	if err != nil {
 		return err

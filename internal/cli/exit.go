@@ -73,6 +73,16 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// atLeast takes one argument or more.
+func atLeast(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return usage("expected %s, found 0\nUsage: %s", name, cmd.UseLine())
+	}
+}
+
 // atMost takes one argument or none.
 func atMost(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -162,6 +162,7 @@ func Registry() *policy.Registry {
 			Info: policy.Info{
 				Family: "dag", Name: "random", Problem: problem,
 				Summary:   "stages in random order on random machines; the floor",
+				Random:    true,
 				Knowledge: policy.Knowledge{Sizes: policy.SizesUnknown, Arrivals: policy.Online},
 			},
 			New: plain(dag.NewRandom),
