@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -70,6 +71,30 @@ const five = `
 `
 
 func ok(k supervise.Key, at int64) supervise.Exit { return supervise.Exit{Key: k, At: at} }
+
+// After a restart of the computer a start that the journal does not have may have been
+// carried out all the same: it is lost, and its task gets another attempt, which uses up
+// no retry. Without a restart it was never carried out, and is now.
+func TestStartsBeforeARestart(t *testing.T) {
+	for name, want := range map[string]string{
+		"restarted": "start 0.2, start 1.2, start 2.2, start 3.2, start 4.2, start 5.1",
+		"not":       "start 0.1, start 1.1, start 2.1, start 3.1, start 4.1, start 5.1",
+	} {
+		r := newTrial(t, "{name: m, slots: 5}", five)
+		r.crash(5)
+		if name == "restarted" {
+			var m Manifest
+			if err := json.Unmarshal([]byte(r.read("run/run.json")), &m); err != nil {
+				t.Fatal(err)
+			}
+			m.Began.Boot = "another"
+			r.write("run/run.json", string(must[[]byte](t)(json.Marshal(&m))), 0o666)
+		}
+		if _, actions := r.goOn(supervise.Found{}); actions != want {
+			t.Errorf("%s: %s; want %s", name, actions, want)
+		}
+	}
+}
 
 // Every way in which a start can have fared while there was no driver.
 func TestReconcile(t *testing.T) {

@@ -66,7 +66,8 @@ func (d *driver) orphaned(why error) {
 
 // reconcile takes in what a supervisor has found. Of the attempts that the driver
 // believes to run, those with an exit have ended, those that run are watched, and
-// the others have never been started. What runs without being known is ended first:
+// the others have never been started, unless the computer was restarted: the journal
+// may not have kept what was begun just before. What runs without being known is ended first:
 // the log has lost its start, and its task may be started anew. If such a start had
 // succeeded, its task is done.
 func (d *driver) reconcile(found *supervise.Found) error {
@@ -97,7 +98,7 @@ func (d *driver) reconcile(found *supervise.Found) error {
 	d.unsent = d.unsent[:0]
 	for _, a := range slices.Clone(d.running) {
 		switch {
-		case a.stopping:
+		case a.stopping, !runs[a.key()] && d.restarted():
 			d.ended(a, &supervise.Exit{At: supervise.Now(), Lost: true})
 		case !runs[a.key()]:
 			d.unsent = append(d.unsent, a)
@@ -114,6 +115,11 @@ func (d *driver) reconcile(found *supervise.Found) error {
 	}
 	d.known = nil // from now on the driver knows all that is started
 	return nil
+}
+
+// restarted reports whether the computer was since the run began.
+func (d *driver) restarted() bool {
+	return d.old != nil && d.manifest.Began.Boot != supervise.BootID()
 }
 
 // lostSuccesses returns the starts that succeeded, by task, of which a run that is

@@ -185,9 +185,15 @@ func inGroups(dir string) map[int]bool {
 	if dir == "" {
 		return in
 	}
-	dirs, _ := filepath.Glob(filepath.Join(dir, "*.*.*", "cgroup.procs")) // none: it is gone
-	for _, file := range append(dirs, filepath.Join(dir, "cgroup.procs")) {
-		procs, _ := processes(filepath.Dir(file))
+	groups := []string{dir}
+	entries, _ := os.ReadDir(dir) // none: it is gone
+	for _, e := range entries {
+		if e.IsDir() && strings.Count(e.Name(), ".") == 2 {
+			groups = append(groups, filepath.Join(dir, e.Name()))
+		}
+	}
+	for _, group := range groups {
+		procs, _ := processes(group)
 		for _, pid := range procs {
 			in[pid] = true
 		}

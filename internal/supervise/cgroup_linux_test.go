@@ -269,3 +269,20 @@ func TestLimitsNote(t *testing.T) {
 		t.Errorf("noted %v", s.notes)
 	}
 }
+
+// Names of groups may hold what a pattern would take for its own.
+func TestInGroupsWithSpecialNames(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), `app-gnome\x2dterminal[1].scope`)
+	for name, procs := range map[string]string{"": "11\n", "3.1.99": "12\n13\n", "other": "14\n"} {
+		group := filepath.Join(dir, name)
+		if err := os.MkdirAll(group, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(procs), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := inGroups(dir); len(got) != 3 || !got[11] || !got[12] || !got[13] {
+		t.Errorf("found %v, want 11, 12 and 13", got)
+	}
+}
