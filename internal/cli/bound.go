@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"math"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/fairlead-project/fairlead/algo/dag"
 	"github.com/fairlead-project/fairlead/cert"
+	"github.com/fairlead-project/fairlead/internal/run"
 	"github.com/fairlead-project/fairlead/opt/queyranne"
 	"github.com/fairlead-project/fairlead/sched"
 	"github.com/fairlead-project/fairlead/size"
@@ -101,13 +103,33 @@ func (b *bound) certificate(in *sched.Instance) (*cert.Certificate, error) {
 	return cert.New(in, b.method, arcs, heads, b.Lower)
 }
 
-// writeCertificate writes the proof of b for in to a file.
-func (e *env) writeCertificate(path string, b *bound, in *sched.Instance) error {
+// writeCertificate writes the proof of b for in to a file. With a history the workload
+// that it was resolved to goes beside it, since the history goes on changing.
+func (e *env) writeCertificate(path string, b *bound, in *sched.Instance, g given) error {
 	c, err := b.certificate(in)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
+	if g.history {
+		text, err := run.EncodeInstance(in)
+		if err != nil {
+			return fail(exitUsage, err)
+		}
+		resolved := path + ".workload.json"
+		if err := e.writeTo(resolved, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+			return err
+		}
+		e.say("%s is what the workload was resolved to: fairlead verify %s %s", resolved, path, resolved)
+	}
 	return e.writeTo(path, c.Write)
+}
+
+// validateCertificate refuses to print a certificate that nothing could be checked against.
+func (g *given) validateCertificate(path string) error {
+	if g.history && isStdout(path) {
+		return usage("--certificate -: with --history the resolved workload is written beside it: name a file")
+	}
+	return nil
 }
 
 // errRandomHeads refuses the stronger relaxation where it is no bound: that a stage

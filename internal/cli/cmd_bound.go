@@ -56,7 +56,8 @@ faster.
 On a single slot, random sizes count with their means: the bound is then on the
 expected cost of every non-preemptive policy.
 
---certificate writes the proof, which fairlead verify checks independently.
+--certificate OUT writes the proof, which fairlead verify checks independently.
+With --history the workload that it holds for is OUT.workload.json.
 --write-lp writes the relaxation lp in CPLEX LP format for a solver of your own.
 Given - as the file, either is all that is printed.` + exits(exitUsage, exitInterrupted),
 		Example: `  fairlead bound jobs.yaml --certificate proof.json
@@ -82,6 +83,9 @@ func (e *env) bound(path string, o boundOptions) error {
 		return usage("--method %s: expected lp or lp-strong", o.method)
 	}
 	if err := o.solve.validate(); err != nil {
+		return err
+	}
+	if err := o.validateCertificate(o.certificate); err != nil {
 		return err
 	}
 	if isStdout(o.certificate) && isStdout(o.lp) {
@@ -124,7 +128,7 @@ func (e *env) bound(path string, o boundOptions) error {
 		}
 	}
 	if o.certificate != "" {
-		if err := e.writeCertificate(o.certificate, b, in); err != nil {
+		if err := e.writeCertificate(o.certificate, b, in, o.given); err != nil {
 			return err
 		}
 	}

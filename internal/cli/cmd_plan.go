@@ -73,6 +73,9 @@ func (e *env) plan(path string, o planOptions) error {
 	if err := o.solve.validate(); err != nil {
 		return err
 	}
+	if err := o.validateCertificate(o.certificate); err != nil {
+		return err
+	}
 	if _, _, err := e.parsePolicy(o.policy); err != nil { // before any work
 		return err
 	}
@@ -97,7 +100,7 @@ func (e *env) plan(path string, o planOptions) error {
 		return err
 	}
 	if o.certificate != "" {
-		if err := e.writeCertificate(o.certificate, b, in); err != nil || isStdout(o.certificate) {
+		if err := e.writeCertificate(o.certificate, b, in, o.given); err != nil || isStdout(o.certificate) {
 			return err
 		}
 	}

@@ -89,7 +89,7 @@ func (c *Config) manifest() *Manifest {
 // create makes the run's directory with manifest and workload, on the disk before
 // anything is started. It returns the lock on it.
 func create(dir string, m *Manifest, in *sched.Instance) (lock *os.File, err error) {
-	text, err := encodeInstance(in)
+	text, err := EncodeInstance(in)
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/fairlead-project/fairlead/workload"
 )
 
-// encodeInstance writes an instance that is [runnable] as a workload file, with
+// EncodeInstance writes an instance that is [runnable] as a workload file, with
 // all that it was resolved to: machines, learnt sizes, needs. A random size is
 // written as its mean, which is what policies see of it. It is an error if reading
 // the file gives another instance.
-func encodeInstance(in *sched.Instance) ([]byte, error) {
+func EncodeInstance(in *sched.Instance) ([]byte, error) {
 	var b, again bytes.Buffer
 	if err := fileOf(in).EncodeJSON(&b); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func encodeInstance(in *sched.Instance) ([]byte, error) {
 // AsRecorded returns the instance as a run's directory keeps it: random sizes have
 // become their means. A run of it, resumed, is a run of the same instance.
 func AsRecorded(in *sched.Instance) (*sched.Instance, error) {
-	text, err := encodeInstance(in)
+	text, err := EncodeInstance(in)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ jobs:
 func TestInstanceRoundTrip(t *testing.T) {
 	f := must[*workload.File](t)(workload.Parse("x", []byte(everything)))
 	in := must[*sched.Instance](t)(f.Instance(nil))
-	b := must[[]byte](t)(encodeInstance(in))
+	b := must[[]byte](t)(EncodeInstance(in))
 	out := must[*sched.Instance](t)(decodeInstance("y", b))
 	for _, x := range []*sched.Instance{in, out} { // which speeds were learnt is kept elsewhere
 		for m := range x.Machines {
@@ -55,7 +55,7 @@ func TestRandomSizesRoundTrip(t *testing.T) {
 	st[0].Sizes = []size.Dist{must[size.Lognormal](t)(size.NewLognormal(1.0/3, 0.7))}
 	st[1].Sizes = []size.Dist{must[size.Discrete](t)(size.NewEmpirical([]float64{0.1, 0.2, 0.7}))}
 	st[2].Sizes = []size.Dist{must[size.Exponential](t)(size.NewExponential(0.1)), size.Exact(3)}
-	out := must[*sched.Instance](t)(decodeInstance("y", must[[]byte](t)(encodeInstance(in))))
+	out := must[*sched.Instance](t)(decodeInstance("y", must[[]byte](t)(EncodeInstance(in))))
 	before, after := sim.MeansWhereKnown(sched.NewIndex(in)), sim.MeansWhereKnown(sched.NewIndex(out))
 	for s := range sched.StageID(3) {
 		_, was := before.Uniform(s)
