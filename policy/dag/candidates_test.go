@@ -104,6 +104,36 @@ func TestPlanIsLeftWhenATaskIsLate(t *testing.T) {
 	}
 }
 
+// A plan of slots that comes late is not kept to: its tasks have begun elsewhere, and a slot
+// would wait for one that runs in another.
+func TestLatePlanIsDispatched(t *testing.T) {
+	in := &sched.Instance{Machines: machines(1, 1), Jobs: []sched.Job{job("a", 1, 0, 9, 2, 8, 3, 4, 4)}}
+	x := sched.NewIndex(in)
+	z, err := sim.Means(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The plan has task 0 last on m0; when it comes, that task runs on m0 or m1.
+	plan := &policy.Solution{ID: 1, Rule: "plan", Order: []sched.StageID{0}, Queues: [][]sched.TaskID{{1, 3, 4, 0}, {5, 2}}}
+	p := &latePlan{spc(t, dag.SPCParams{}), plan}
+	r := run(t, sim.Config{
+		Instance: in, Policy: p, Knowledge: offline, Sizes: z,
+		SolveTime: func(policy.Request) sched.Time { return sched.FromSeconds(1.5) },
+	})
+	// From 1 s on, the longest first: 9 and 4, 8 and 4, ... 30 s of work on two machines.
+	if got := completions(r)[0]; got > 18 {
+		t.Errorf("ends at %v: slots waited", got)
+	}
+}
+
+// latePlan solves to what it is told.
+type latePlan struct {
+	policy.Policy
+	plan *policy.Solution
+}
+
+func (p *latePlan) Solve(policy.Request, func() bool) (*policy.Solution, error) { return p.plan, nil }
+
 // A simulation that fails is no reason not to serve what is there.
 func TestSimulatorThatFails(t *testing.T) {
 	broken := func(*sched.Instance, *sched.Sizes, policy.Policy, func() bool) (*sched.Schedule, error) {

@@ -109,6 +109,9 @@ func (p *spc) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.Decisi
 	if s := v.Solution(); s != nil && !p.planned {
 		p.planned = true
 		p.follow(v, s)
+		if p.late && !p.strict { // its slots are for tasks that have begun elsewhere by now
+			p.queues = nil
+		}
 	}
 	if !p.planned && !p.late {
 		if now < p.deadline {
