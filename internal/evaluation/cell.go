@@ -30,6 +30,7 @@ type evaluation struct {
 // simulated.
 type cell struct {
 	name     string
+	where    string // what the name stands for, where its table does not; "" for the name
 	seeds    int
 	make     func(seed uint64) (*sched.Instance, error)
 	policies []string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -115,7 +116,8 @@ func (e *evaluation) seedExperiment() error {
 	policies := []string{"spc", "spc:plain=true", "spc-online", "wspt", "fifo", "identical", "map-only"}
 	axes := []axis{{name: "Load"}, {name: "Jobs"}, {name: "Speed skew"}, {name: "Map tasks per job (D)"}}
 	add := func(a int, label string, x experiment) {
-		axes[a].cells = append(axes[a].cells, &cell{name: label, seeds: seedSeeds, make: x.make, policies: policies})
+		where := "(a) " + strings.ToLower(axes[a].name[:1]) + axes[a].name[1:] + " " + label
+		axes[a].cells = append(axes[a].cells, &cell{name: label, where: where, seeds: seedSeeds, make: x.make, policies: policies})
 	}
 	for _, v := range loads {
 		x := middle
@@ -193,7 +195,7 @@ func (e *evaluation) multipleWaves() error {
 		x := middle
 		x.tasks, x.jobs, x.load = max(1, int(16*v)), 30, 0
 		cells = append(cells, &cell{
-			name: fmt.Sprintf("%g", v), seeds: seedSeeds, make: x.make,
+			name: fmt.Sprintf("%g", v), where: fmt.Sprintf("(b) waves %g", v), seeds: seedSeeds, make: x.make,
 			policies: []string{"spc", "spc:plain=true", "spc-online", "wspt", "fifo", "identical", "map-only"},
 		})
 	}
@@ -263,7 +265,7 @@ whole interval below 1: ` + "`spc`" + ` where sizes are exact, ` + "`spc-online`
 					continue
 				}
 				if f := c.factor(rival, mine, sample.flow); f.high < 1 {
-					rows = append(rows, []string{c.name, "`" + mine + "`", "`" + rival + "`", f.String()})
+					rows = append(rows, []string{cmp.Or(c.where, c.name), "`" + mine + "`", "`" + rival + "`", f.String()})
 				}
 			}
 		}
