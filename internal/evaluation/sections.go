@@ -275,6 +275,9 @@ whole interval below 1: ` + "`spc`" + ` where sizes are exact, ` + "`spc-online`
 		return
 	}
 	d.table([]string{"Configuration", "Policy", "Loses to", "Factor"}, rows)
+	d.say(`They are small, and of one kind: ` + "`spc-online`" + ` beside ` + "`wspt`" + `, with jobs of two stages that wait for no other, and
+queries of wide ones. It likes idle machines to be used, for jobs that may come (up to 2 %% of what is known); where none
+come, or stages are wide, that is lost.`)
 }
 
 // factor compares the costs of two policies on the same instances.

@@ -59,7 +59,7 @@ var mutations = []struct {
 	{
 		name:  "spc: the dearest candidate is kept",
 		file:  "policy/dag/candidates.go",
-		edits: []edit{{"cost >= c.cost*handicap", "cost <= c.cost*handicap"}},
+		edits: []edit{{"cost < c.cost*handicap", "cost > c.cost*handicap"}},
 		pkg:   "./policy/dag", tests: []string{"TestSPCIsNeverWorse"},
 	},
 	{
