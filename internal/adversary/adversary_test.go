@@ -65,14 +65,12 @@ func bound(in *sched.Instance) (float64, error) {
 	return r.Lower, nil
 }
 
-func overBound(spec string) func(*sched.Instance) (float64, error) {
-	return func(in *sched.Instance) (float64, error) {
-		c, err := cost(in, spec)
-		if err != nil {
-			return 0, err
+func overBound(spec string) func(*sched.Instance) (Cost, error) {
+	return func(in *sched.Instance) (c Cost, err error) {
+		if c.Mine, err = cost(in, spec); err == nil {
+			c.Other, err = bound(in)
 		}
-		b, err := bound(in)
-		return c / b, err
+		return c, err
 	}
 }
 
@@ -95,7 +93,7 @@ func TestSameSeedSameWorkload(t *testing.T) {
 		if err := r.File.EncodeYAML(&b); err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprint(r.Ratio, b.String())
+		return fmt.Sprint(r.Ratio(), b.String())
 	}
 	one := find(1, 1)
 	if four := find(1, 4); four != one {
@@ -111,19 +109,17 @@ func TestSameSeedSameWorkload(t *testing.T) {
 func TestFindsAKnownBadFamily(t *testing.T) {
 	o := small()
 	o.Steps = 1000
-	r, err := Search(o, func(in *sched.Instance) (float64, error) {
-		a, err := cost(in, "fifo")
-		if err != nil {
-			return 0, err
+	r, err := Search(o, func(in *sched.Instance) (c Cost, err error) {
+		if c.Mine, err = cost(in, "fifo"); err == nil {
+			c.Other, err = cost(in, "wspt")
 		}
-		b, err := cost(in, "wspt")
-		return a / b, err
+		return c, err
 	}, func() {}, never)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Ratio < 10 {
-		t.Errorf("the worst ratio found is %v", r.Ratio)
+	if r.Ratio() < 10 {
+		t.Errorf("the worst ratio found is %v", r.Ratio())
 	}
 }
 
@@ -186,22 +182,35 @@ func TestMoves(t *testing.T) {
 func TestSearchEnds(t *testing.T) {
 	broken := errors.New("broken")
 	n := 0
-	_, err := Search(small(), func(*sched.Instance) (float64, error) {
+	_, err := Search(small(), func(*sched.Instance) (Cost, error) {
 		if n++; n > 50 {
-			return 0, broken
+			return Cost{}, broken
 		}
-		return 1, nil
+		return Cost{1, 1}, nil
 	}, func() {}, never)
-	if !errors.Is(err, broken) {
+	if !errors.Is(err, broken) || errors.Is(err, ErrStopped) {
 		t.Errorf("error %v", err)
 	}
 	n = 0
-	r, err := Search(small(), func(*sched.Instance) (float64, error) { return float64(n), nil }, func() { n++ }, func() bool { return n == 40 })
-	if !errors.Is(err, ErrStopped) || r.Ratio != 40 && r.Ratio != 39 || r.File == nil {
+	stop := func() bool { return n >= 40 }
+	count := func(*sched.Instance) (Cost, error) { return Cost{float64(n + 1), 1}, nil }
+	r, err := Search(small(), count, func() { n++ }, stop)
+	if !errors.Is(err, ErrStopped) || r.Ratio() != 40 || r.File == nil {
 		t.Errorf("stopped: %+v, %v", r, err)
 	}
-	r, err = Search(small(), func(*sched.Instance) (float64, error) { return math.NaN(), nil }, func() {}, never)
-	if err != nil || r.Ratio != 0 {
+	// What is under way when it is told to stop may fail for it: that is no error.
+	n = 0
+	r, err = Search(small(), func(in *sched.Instance) (Cost, error) {
+		if n++; stop() {
+			return Cost{}, broken
+		}
+		return count(in)
+	}, func() {}, stop)
+	if !errors.Is(err, ErrStopped) || r.Ratio() != 40 || r.File == nil {
+		t.Errorf("stopped in the middle: %+v, %v", r, err)
+	}
+	r, err = Search(small(), func(*sched.Instance) (Cost, error) { return Cost{math.NaN(), 1}, nil }, func() {}, never)
+	if err != nil || r.Ratio() != 0 {
 		t.Errorf("NaN: %+v, %v", r, err)
 	}
 	o := small()
@@ -245,10 +254,11 @@ func TestWorstFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ratio, err := overBound(spec)(in)
+		c, err := overBound(spec)(in)
 		if err != nil {
 			t.Fatal(err)
 		}
+		ratio := c.Ratio()
 		if got := name(spec, ratio); f.Metadata.Name != got {
 			t.Errorf("%s: %s now, kept %s", spec, got, f.Metadata.Name)
 		}
@@ -271,8 +281,8 @@ func search(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", spec, err)
 		}
-		t.Logf("%s: %.4f", spec, r.Ratio)
-		r.File.Metadata.Name = name(spec, r.Ratio)
+		t.Logf("%s: %.4f", spec, r.Ratio())
+		r.File.Metadata.Name = name(spec, r.Ratio())
 		var b bytes.Buffer
 		if err := r.File.EncodeYAML(&b); err != nil {
 			t.Fatal(err)

@@ -53,10 +53,21 @@ func (o *Options) Validate() error {
 	return nil
 }
 
+// Cost is what a policy costs on a workload, and what it is compared with.
+type Cost struct{ Mine, Other float64 }
+
+// Ratio is 0 where nothing is compared.
+func (c Cost) Ratio() float64 {
+	if !(c.Mine > 0 && c.Other > 0) {
+		return 0
+	}
+	return c.Mine / c.Other
+}
+
 // Result is the worst workload found.
 type Result struct {
 	File  *workload.File
-	Ratio float64
+	Cost  // of it
 	Tasks int
 	// Tried is how many workloads were looked at.
 	Tried int
@@ -72,10 +83,11 @@ const (
 	cold = 0.0005
 )
 
-// Search looks for a workload of large ratio, which is called from several goroutines
-// and must be a pure function; NaN counts as 0. after is called, under a lock, after
-// every workload that was tried; stop is polled. An error of ratio ends the search.
-func Search(o Options, ratio func(*sched.Instance) (float64, error), after func(), stop func() bool) (*Result, error) {
+// Search looks for a workload whose cost has a large ratio. cost is called from several
+// goroutines and must be a pure function, but that it may fail once stop reports true.
+// after is called, under a lock, after every workload that was tried; stop is polled.
+// An error of cost ends the search.
+func Search(o Options, cost func(*sched.Instance) (Cost, error), after func(), stop func() bool) (*Result, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -92,7 +104,7 @@ func Search(o Options, ratio func(*sched.Instance) (float64, error), after func(
 	for range min(o.Workers, o.Restarts) {
 		wg.Go(func() {
 			for i := range work {
-				results[i], errs[i] = o.anneal(uint64(i), ratio, tell, stop)
+				results[i], errs[i] = o.anneal(uint64(i), cost, tell, stop)
 			}
 		})
 	}
@@ -105,7 +117,7 @@ func Search(o Options, ratio func(*sched.Instance) (float64, error), after func(
 	for _, r := range results { // the first of equals
 		if r != nil {
 			tried := best.Tried + r.Tried
-			if r.Ratio > best.Ratio || best.File == nil {
+			if r.Ratio() > best.Ratio() || best.File == nil {
 				best = r
 			}
 			best.Tried = tried
@@ -125,27 +137,33 @@ func first(errs []error) (found error) {
 }
 
 // anneal is one restart.
-func (o *Options) anneal(restart uint64, ratio func(*sched.Instance) (float64, error), after func(), stop func() bool) (*Result, error) {
+func (o *Options) anneal(restart uint64, cost func(*sched.Instance) (Cost, error), after func(), stop func() bool) (*Result, error) {
 	r := rand.New(rand.NewPCG(o.Seed, restart))
-	value := func(p *problem) (float64, error) {
+	value := func(p *problem) (Cost, error) {
 		in, err := p.instance()
 		if err != nil {
-			return 0, err
+			return Cost{}, err
 		}
-		x, err := ratio(in)
-		if math.IsNaN(x) {
-			x = 0
+		c, err := cost(in)
+		switch {
+		case err != nil && stop():
+			return Cost{}, ErrStopped
+		case err != nil:
+			return Cost{}, fmt.Errorf("on a workload of %d tasks: %w", p.tasks(), err)
 		}
-		return x, err
+		return c, nil
+	}
+	if stop() {
+		return nil, ErrStopped
 	}
 	now := random(o, r)
 	current, err := value(now)
 	if err != nil {
-		return nil, fmt.Errorf("on a workload of %d tasks: %w", now.tasks(), err)
+		return nil, err
 	}
 	best, most, tried := now, current, 1
 	result := func() *Result {
-		return &Result{File: best.file("adversary"), Ratio: most, Tasks: best.tasks(), Tried: tried}
+		return &Result{File: best.file("adversary"), Cost: most, Tasks: best.tasks(), Tried: tried}
 	}
 	for step := range o.Steps {
 		if stop() {
@@ -154,18 +172,18 @@ func (o *Options) anneal(restart uint64, ratio func(*sched.Instance) (float64, e
 		next := now.clone()
 		for !o.move(next, r) {
 		}
-		x, err := value(next)
+		c, err := value(next)
 		if err != nil {
-			return result(), fmt.Errorf("on a workload of %d tasks: %w", next.tasks(), err)
+			return result(), err
 		}
 		tried++
 		after()
 		heat := hot * math.Pow(cold/hot, float64(step)/float64(o.Steps))
-		if x >= current || r.Float64() < math.Exp((math.Log(x)-math.Log(current))/heat) {
-			now, current = next, x
+		if x, old := c.Ratio(), current.Ratio(); x >= old || r.Float64() < math.Exp((math.Log(x)-math.Log(old))/heat) {
+			now, current = next, c
 		}
-		if x > most {
-			best, most = next, x
+		if c.Ratio() > most.Ratio() {
+			best, most = next, c
 		}
 	}
 	return result(), nil

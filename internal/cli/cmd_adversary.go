@@ -95,11 +95,8 @@ func (e *env) adversary(o *adversaryOptions) error {
 	}
 	bar := e.newBar("searching", int64(o.Steps)*int64(o.Restarts))
 	defer bar.stop()
-	ratio := func(in *sched.Instance) (float64, error) {
-		mine, other, err := e.costs(in, o.policy, o.against)
-		return mine / other, err
-	}
-	r, err := adversary.Search(o.Options, ratio, bar.step, e.stopped)
+	cost := func(in *sched.Instance) (adversary.Cost, error) { return e.costs(in, o.policy, o.against) }
+	r, err := adversary.Search(o.Options, cost, bar.step, e.stopped)
 	bar.stop()
 	stopped := errors.Is(err, adversary.ErrStopped)
 	switch {
@@ -113,11 +110,8 @@ func (e *env) adversary(o *adversaryOptions) error {
 		return err
 	}
 	result := adversaryResult{
-		header: header{apiVersion, "Adversary"}, Policy: o.policy, Against: o.against, Ratio: r.Ratio,
-		Tried: r.Tried, Jobs: len(in.Jobs), Tasks: r.Tasks, Machines: len(in.Machines),
-	}
-	if result.Cost, result.Other, err = e.costs(in, o.policy, o.against); err != nil {
-		return fail(exitUsage, err)
+		header: header{apiVersion, "Adversary"}, Policy: o.policy, Against: o.against, Ratio: r.Ratio(),
+		Cost: r.Mine, Other: r.Other, Tried: r.Tried, Jobs: len(in.Jobs), Tasks: r.Tasks, Machines: len(in.Machines),
 	}
 	r.File.Metadata.Name = "worst-of-" + strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -133,7 +127,7 @@ func (e *env) adversary(o *adversaryOptions) error {
 	if !isStdout(o.file) {
 		err = o.out.print(e.stdout, result, func(b *bytes.Buffer) {
 			t := newTable("policy", "cost", "against", "cost", "ratio", "jobs", "tasks", "machines", "tried")
-			t.AppendRow([]any{o.policy, number(result.Cost), o.against, number(result.Other), number(r.Ratio), result.Jobs, r.Tasks, result.Machines, r.Tried})
+			t.AppendRow([]any{o.policy, number(r.Mine), o.against, number(r.Other), number(r.Ratio()), result.Jobs, r.Tasks, result.Machines, r.Tried})
 			rightAlign(t, 2, 4, 5, 6, 7, 8, 9)
 			render(b, t)
 			if o.file == "" {
@@ -153,11 +147,11 @@ func (e *env) adversary(o *adversaryOptions) error {
 
 // costs returns the total weighted completion time under a policy, and under another one
 // or the lower bound.
-func (e *env) costs(in *sched.Instance, spec, against string) (mine, other float64, err error) {
+func (e *env) costs(in *sched.Instance, spec, against string) (c adversary.Cost, err error) {
 	x := sched.NewIndex(in)
 	z, err := sim.Means(x)
 	if err != nil {
-		return 0, 0, err
+		return c, err
 	}
 	cost := func(spec string) (float64, error) {
 		r, err := e.simulate(simulation{spec: spec, in: in, x: x, sizes: z, lower: math.NaN()})
@@ -166,16 +160,17 @@ func (e *env) costs(in *sched.Instance, spec, against string) (mine, other float
 		}
 		return r.WeightedCompletion, nil
 	}
-	if mine, err = cost(spec); err != nil {
-		return 0, 0, err
+	if c.Mine, err = cost(spec); err != nil {
+		return c, err
 	}
 	if against != againstBound {
-		other, err = cost(against)
-		return mine, other, err
+		c.Other, err = cost(against)
+		return c, err
 	}
 	b, err := e.relax(x, z, solveFlags{tolerance: looseTolerance})
 	if err != nil {
-		return 0, 0, err
+		return c, err
 	}
-	return mine, b.Lower, nil
+	c.Other = b.Lower
+	return c, nil
 }

@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/fairlead-project/fairlead/internal/adversary"
 	"github.com/fairlead-project/fairlead/internal/browser"
 	"github.com/fairlead-project/fairlead/policy/all"
 	"github.com/fairlead-project/fairlead/trace/generate"
@@ -129,6 +131,28 @@ func TestCompareEnds(t *testing.T) {
 	err := e.simulateAll(paths, simulateOptions{policies: "fifo,spc", seeds: 2, parallel: 2, arrivals: "online", out: "table"})
 	if err == nil || !strings.Contains(err.Error(), "seed 0: spc: ") || !strings.Contains(err.Error(), paths[0]) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Ctrl-C ends the search for a bad case, with what it has found so far.
+func TestAdversaryInterrupted(t *testing.T) {
+	var out bytes.Buffer
+	e := comparing(t, &out, io.Discard)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	e.ctx = ctx
+	o := adversaryOptions{
+		policy: "fifo", against: "wspt", out: "table", file: filepath.Join(t.TempDir(), "worst.yaml"),
+		Options: adversary.Options{Jobs: 4, Stages: 3, Tasks: 4, Machines: 3, Size: 20, Weight: 20, Speed: 10, Steps: 100_000_000, Restarts: 2, Workers: 2},
+	}
+	if err := e.adversary(&o); !errors.Is(err, errInterrupted) {
+		t.Errorf("error %v", err)
+	}
+	if !strings.HasPrefix(out.String(), "policy") || !strings.Contains(out.String(), "fifo") {
+		t.Errorf("printed %q", &out)
+	}
+	if _, err := e.loadFile(o.file); err != nil {
+		t.Errorf("what was found so far cannot be read: %v", err)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestOnlineAgainstOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			return p
-		}, map[float64]float64{0: 1.02, 0.5: 1.04, 0.9: 1.03}},
+		}, map[float64]float64{0: 1.01, 0.5: 1.02, 0.9: 0.94}},
 		{"fifo", blind, dag.NewFIFO, map[float64]float64{0: 0.7, 0.5: 0.95, 0.9: 0.85}},
 	}
 	const seeds = 10
