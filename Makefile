@@ -71,9 +71,9 @@ check-highs:
 	@$(STEP) 'HiGHS cross-check' scripts/highs
 
 # The driver, the commands and the examples run things at the same time; the
-# detector sees what a lucky run hides.
+# detector sees what a lucky run hides. What was skipped is listed, with the reason.
 check-race:
-	@$(STEP) 'tests with race detector' go test -race -timeout 18m ./...
+	@$(STEP) 'tests with race detector' scripts/test -race -timeout 18m ./...
 
 # Every fuzz target for a moment: finds what is near, and that targets still work.
 check-fuzz:

@@ -44,7 +44,7 @@ type message struct {
 }
 
 // Open starts a browser with an empty page, for the duration of the test. Without a
-// Chromium or Chrome in the PATH the test is skipped.
+// Chromium or Chrome in the PATH the test is skipped, in CI it fails.
 func Open(t testing.TB) *Browser {
 	t.Helper()
 	path := ""
@@ -53,6 +53,9 @@ func Open(t testing.TB) *Browser {
 			path = found
 			break
 		}
+	}
+	if path == "" && os.Getenv("CI") == "true" {
+		t.Fatal("no chromium and no google-chrome in the PATH: .ci/run installs one")
 	}
 	if path == "" {
 		t.Skip("no chromium and no google-chrome in the PATH: install one to test pages in it")
