@@ -2,6 +2,7 @@ package dag
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"math"
 	"slices"
@@ -119,6 +120,10 @@ func (g *Graph) UpwardRanks() ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	return g.upward(out, order), nil
+}
+
+func (g *Graph) upward(out [][]Edge, order []int32) []float64 {
 	rank := make([]float64, len(g.Cost))
 	for _, t := range slices.Backward(order) {
 		for _, e := range out[t] {
@@ -126,7 +131,7 @@ func (g *Graph) UpwardRanks() ([]float64, error) {
 		}
 		rank[t] += g.average(t)
 	}
-	return rank, nil
+	return rank
 }
 
 // HEFT schedules the graph from a time on, around what is busy, to which the result is
@@ -139,14 +144,11 @@ func (g *Graph) UpwardRanks() ([]float64, error) {
 // computing", IEEE TPDS 13(3), 2002. Departures: none; where the paper breaks ties at
 // random, see above. Cost: O((edges + tasks · log busy) · processors).
 func (g *Graph) HEFT(from float64, busy Busy) ([]Slot, error) {
-	rank, err := g.UpwardRanks()
+	out, order, err := g.out()
 	if err != nil {
 		return nil, err
 	}
-	_, order, err := g.out()
-	if err != nil {
-		return nil, err
-	}
+	rank := g.upward(out, order)
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(rank[b], rank[a]) })
 	pl := newPlacer(g, from, busy)
 	for _, t := range order {
@@ -164,6 +166,10 @@ func (g *Graph) OCT() ([][]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	return g.oct(out, order), nil
+}
+
+func (g *Graph) oct(out [][]Edge, order []int32) [][]float64 {
 	oct := make([][]float64, len(g.Cost))
 	least := make([]float64, len(g.Cost)) // min over q of OCT + cost
 	for _, t := range slices.Backward(order) {
@@ -180,7 +186,7 @@ func (g *Graph) OCT() ([][]float64, error) {
 			least[t] = min(least[t], oct[t][p]+g.Cost[t][p])
 		}
 	}
-	return oct, nil
+	return oct
 }
 
 // PEFT schedules the graph from a time on, around what is busy, to which the result is
@@ -191,14 +197,11 @@ func (g *Graph) OCT() ([][]float64, error) {
 // scheduling algorithm for heterogeneous systems by an optimistic cost table", IEEE TPDS
 // 25(3), 2014. Departures: none. Cost: O((edges + tasks · log busy) · processors).
 func (g *Graph) PEFT(from float64, busy Busy) ([]Slot, error) {
-	oct, err := g.OCT()
+	out, order, err := g.out()
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := g.out()
-	if err != nil {
-		return nil, err
-	}
+	oct := g.oct(out, order)
 	rank := make([]float64, len(g.Cost))
 	for t := range rank {
 		for _, x := range oct[t] {
@@ -209,65 +212,43 @@ func (g *Graph) PEFT(from float64, busy Busy) ([]Slot, error) {
 	missing := make([]int, len(g.Cost))
 	for t, in := range g.In {
 		if missing[t] = len(in); len(in) == 0 {
-			ready.push(int32(t))
+			heap.Push(ready, int32(t))
 		}
 	}
 	pl := newPlacer(g, from, busy)
 	for len(ready.tasks) > 0 {
-		t := ready.pop()
+		t := heap.Pop(ready).(int32)
 		if err := pl.place(t, func(finish float64, p int) float64 { return finish + oct[t][p] }); err != nil {
 			return nil, err
 		}
 		for _, e := range out[t] {
 			if missing[e.From]--; missing[e.From] == 0 {
-				ready.push(e.From)
+				heap.Push(ready, e.From)
 			}
 		}
 	}
 	return pl.slots, nil
 }
 
-// readyTasks is a heap of tasks by falling rank, then number.
+// readyTasks is a heap of tasks by falling rank, then number. It implements
+// heap.Interface.
 type readyTasks struct {
 	rank  []float64
 	tasks []int32
 }
 
-func (h *readyTasks) before(a, b int32) bool {
+func (h *readyTasks) Len() int { return len(h.tasks) }
+func (h *readyTasks) Less(i, j int) bool {
+	a, b := h.tasks[i], h.tasks[j]
 	return h.rank[a] > h.rank[b] || h.rank[a] == h.rank[b] && a < b
 }
-
-func (h *readyTasks) push(t int32) {
-	h.tasks = append(h.tasks, t)
-	for i := len(h.tasks) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !h.before(h.tasks[i], h.tasks[up]) {
-			return
-		}
-		h.tasks[i], h.tasks[up] = h.tasks[up], h.tasks[i]
-		i = up
-	}
-}
-
-func (h *readyTasks) pop() int32 {
-	t := h.tasks[0]
+func (h *readyTasks) Swap(i, j int) { h.tasks[i], h.tasks[j] = h.tasks[j], h.tasks[i] }
+func (h *readyTasks) Push(x any)    { h.tasks = append(h.tasks, x.(int32)) }
+func (h *readyTasks) Pop() any {
 	last := len(h.tasks) - 1
-	h.tasks[0] = h.tasks[last]
+	t := h.tasks[last]
 	h.tasks = h.tasks[:last]
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= last {
-			return t
-		}
-		if down+1 < last && h.before(h.tasks[down+1], h.tasks[down]) {
-			down++
-		}
-		if !h.before(h.tasks[down], h.tasks[i]) {
-			return t
-		}
-		h.tasks[i], h.tasks[down] = h.tasks[down], h.tasks[i]
-		i = down
-	}
+	return t
 }
 
 // placer places tasks one after the other.

@@ -30,7 +30,7 @@ func (p *Problem) Insert(order []int32) (*Plan, error) {
 	return p.planned(l), nil
 }
 
-// InsertCost returns the cost of the plan that Insert makes, in about half the time.
+// InsertCost returns the cost of the plan that Insert makes, without recording it.
 func (p *Problem) InsertCost(order []int32) (float64, error) {
 	l, err := p.insert(order, false)
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 )
 
 // JobOrder returns the nodes by c, one value per node, job by job: jobs by the largest
-// c of their nodes, heavier ones first among equals, the stages of a job by the longest way to its end ([Problem.Ways]).
-// Only completions of jobs have a cost, so the value of a stage that is not the last
-// says less about when its job should be served than that of the job's end; on streams
-// of jobs that makes list placement 5 to 40 % better than [Problem.Order].
+// c of their nodes, heavier ones first among equals, the stages of a job by the longest
+// way to its end. Only completions of jobs have a cost, so the value of a stage that is
+// not the last says less about when its job should be served than that of the job's end.
 //
 // If c satisfies (S4), every node comes after its predecessors, and the ratios of
 // [Problem.Published] hold for list placement in this order as well. For let S be the
@@ -23,7 +22,7 @@ func (p *Problem) JobOrder(c []float64) []int32 {
 	for i, n := range p.Nodes {
 		end[n.Job] = max(end[n.Job], c[i])
 	}
-	way := p.Ways()
+	way := p.ways()
 	depth := p.jobLevels()
 	place := make([]int32, len(p.x.Instance.Jobs))
 	for i, j := range p.jobs {
@@ -62,9 +61,9 @@ func (p *Problem) jobLevels() []int32 {
 // topological returns the nodes, predecessors first.
 func (p *Problem) topological() []int32 { return p.Order(make([]float64, len(p.Nodes))) }
 
-// Ways returns, per node, the least time in seconds from its start to the end of its
+// ways returns, per node, the least time in seconds from its start to the end of its
 // job, on the machines as fast and as many as they are: the upward rank.
-func (p *Problem) Ways() []float64 {
+func (p *Problem) ways() []float64 {
 	way := make([]float64, len(p.Nodes))
 	for _, i := range slices.Backward(p.topological()) {
 		n := p.Nodes[i]

@@ -55,7 +55,7 @@ type chooser struct {
 //
 //   - the order of the jobs in the relaxation r, dispatched by event, with and without
 //     preferring machines that are idle;
-//   - the jobs by weight over remaining work, likewise, as wspt does;
+//   - the jobs by weight over remaining work, dispatched as wspt does;
 //   - the paper's own plan, for which the guarantee was proved;
 //   - list placement with insertion in the order of the jobs, for which it holds as well
 //     ([algo.Problem.JobOrder], [algo.Problem.Insert]);

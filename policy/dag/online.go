@@ -40,12 +40,6 @@ const (
 	intervalShare = 0.05
 )
 
-// nearly: a task does not wait for a fast machine to save less than this part of its
-// way. On streams of jobs with stages of few tasks that gains some 5 % of weighted
-// flow time, since what idles meanwhile is lost to jobs that arrive later; with wide
-// stages it costs up to 1 %.
-const nearly = 1.2
-
 // online is S-PC that solves again as things change.
 type online struct {
 	dispatch
@@ -83,8 +77,10 @@ type online struct {
 // them; what arrives meanwhile goes into the next solve, and never are two under way.
 // Jobs are served in the order of their completion times in the relaxation, the
 // stages of a job by the longest way to its end, each task where it is expected to
-// finish first, by estimates that are corrected per stage by what was observed. No
-// task is bound to a machine before it starts.
+// finish first, by estimates that are corrected per stage by what was observed; or, if
+// simulating what is left says that this is cheaper, by weight over remaining work as
+// wspt does, or with a liking for idle machines (see candidates.go). No task is bound to
+// a machine before it starts.
 // Problem: Q|prec,r_j,online|Σw_jC_j. Guarantee: none. Source: the re-optimisation
 // of Aggarwal, Lan, Subramaniam, Xu, IEEE TNSM 2021. Departures: theirs plans anew when
 // the best machine of a task changes; here every launch chooses its machine, and
@@ -98,7 +94,7 @@ func NewSPCOnline(params OnlineParams, simulate Simulator) (policy.Policy, error
 		params.Tolerance = defaultTolerance
 	}
 	p := &online{params: params, simulate: simulate}
-	p.accept = nearly
+	p.accept = near // until a solution says otherwise
 	p.q = newQueue(p.before)
 	return p, nil
 }

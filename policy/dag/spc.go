@@ -15,9 +15,8 @@ import (
 
 // SPCParams are the parameters of [NewSPC].
 type SPCParams struct {
-	// Plain keeps the plan's machines: every slot runs its own queue of tasks in
-	// the planned order. Default: only the order of stages is kept, and each task
-	// goes where it is expected to finish first when it is launched.
+	// Plain is the paper's own plan, of which every slot keeps its queue of tasks
+	// whatever happens. Default: the best of several plans, by simulation.
 	Plain bool `json:"plain"`
 	// Subset, with Plain, plans for the m' fastest slots, for all m', and keeps
 	// the best plan.
@@ -82,9 +81,9 @@ type spc struct {
 // 2021. Departures: a stage is what the paper calls a job; the candidates. With Plain a
 // task starts as soon as it heads its slot's queue and fits; where needs bind that may
 // be sooner than planned, and then the schedule is not the planned one. Cost: the
-// solves, at most about twenty simulations of all tasks, or as many as searchTasks
-// allows; then that of dispatch. Without a simulator the candidate is the order of the
-// relaxation.
+// solve, six simulations (three for more than manyTasks tasks) and a local search of
+// searchTasks simulated and insertTasks inserted tasks at most; then that of dispatch.
+// Without a simulator the plan is the order of the relaxation.
 func NewSPC(params SPCParams, simulate Simulator) (policy.Policy, error) {
 	if err := params.Validate(); err != nil {
 		return nil, err

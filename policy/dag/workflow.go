@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -126,26 +127,14 @@ func (p *workflow) Decide(now sched.Time, v policy.View, _ *rand.Rand) (policy.D
 	return policy.Decision{Start: p.queues.starts(&p.a, v, p.q.less)}, nil
 }
 
-// arrival orders jobs by release, then by what they are, then by number.
+// arrival orders jobs by release, heavier and then smaller ones first.
 func arrival(v policy.View, a, b sched.JobID) int {
 	jobs := v.Index().Instance.Jobs
-	switch {
-	case jobs[a].Release != jobs[b].Release:
-		return int(min(1, max(-1, jobs[a].Release-jobs[b].Release)))
-	case jobs[a].Weight != jobs[b].Weight:
-		return sign(jobs[b].Weight - jobs[a].Weight)
-	}
-	return sign(v.Remaining(a) - v.Remaining(b))
-}
-
-func sign(x float64) int {
-	switch {
-	case x < 0:
-		return -1
-	case x > 0:
-		return 1
-	}
-	return 0
+	return cmp.Or(
+		cmp.Compare(jobs[a].Release, jobs[b].Release),
+		cmp.Compare(jobs[b].Weight, jobs[a].Weight),
+		cmp.Compare(v.Remaining(a), v.Remaining(b)),
+	)
 }
 
 // add plans j and puts its tasks into the queues.
@@ -171,7 +160,7 @@ func (p *workflow) add(now sched.Time, v policy.View, j sched.JobID) error {
 		}
 	}
 	for at := range changed { // in any order: each has its own queue
-		slices.SortStableFunc(p.queues[at.machine][at.slot], func(a, b sched.TaskID) int { return sign(p.starts[a] - p.starts[b]) })
+		slices.SortStableFunc(p.queues[at.machine][at.slot], func(a, b sched.TaskID) int { return cmp.Compare(p.starts[a], p.starts[b]) })
 	}
 	return nil
 }
@@ -179,7 +168,7 @@ func (p *workflow) add(now sched.Time, v policy.View, j sched.JobID) error {
 // forget drops what was busy before now.
 func (p *workflow) forget(now float64) {
 	for i, b := range p.busy {
-		k, _ := slices.BinarySearchFunc(b, now, func(b algo.Interval, t float64) int { return sign(b.To - t) })
+		k, _ := slices.BinarySearchFunc(b, now, func(b algo.Interval, t float64) int { return cmp.Compare(b.To, t) })
 		p.busy[i] = b[k:]
 	}
 }
