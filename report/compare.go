@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -11,6 +12,39 @@ type Estimate struct {
 	Mean float64  `json:"mean"`
 	Low  *float64 `json:"low"`
 	High *float64 `json:"high"`
+}
+
+// String prints an estimate of something near 1; "-" for none.
+func (e *Estimate) String() string {
+	switch {
+	case e == nil:
+		return "-"
+	case e.Low == nil:
+		return fmt.Sprintf("%.3f", e.Mean)
+	}
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", e.Mean, *e.Low, *e.High)
+}
+
+// Quotient returns the geometric mean of a[i] / b[i], with its interval over i; nil if
+// there are none or one is not positive. Cost: 10,000 means.
+func Quotient(a, b []float64) *Estimate {
+	logs := make([]float64, len(a))
+	for i := range a {
+		if !(a[i] > 0 && b[i] > 0) {
+			return nil
+		}
+		logs[i] = math.Log(a[i] / b[i])
+	}
+	if len(logs) == 0 {
+		return nil
+	}
+	e := estimate(logs)
+	for _, x := range []*float64{&e.Mean, e.Low, e.High} {
+		if x != nil {
+			*x = math.Exp(*x)
+		}
+	}
+	return &e
 }
 
 // Comparison is what is known of one policy after runs on several instances: the stable
@@ -66,24 +100,20 @@ func Compare(runs []Run, against string) []Comparison {
 
 func compare(mine, others []*Run, name, against string) Comparison {
 	c := Comparison{Policy: name, Against: against, Runs: len(mine)}
-	var cost, flow, ratio, flowRatio, difference, logCost, logFlow []float64
+	var cost, flow, otherCost, otherFlow, ratio, flowRatio, difference []float64
 	for i, r := range mine {
 		o := others[i]
-		cost, flow = append(cost, r.WeightedCompletion), append(flow, r.WeightedFlowTime)
-		difference = append(difference, r.WeightedFlowTime-o.WeightedFlowTime)
+		cost, otherCost = append(cost, r.WeightedCompletion), append(otherCost, o.WeightedCompletion)
+		flow, otherFlow = append(flow, r.WeightedFlowTime), append(otherFlow, o.WeightedFlowTime)
+		d := r.WeightedFlowTime - o.WeightedFlowTime
+		difference = append(difference, d)
 		if r.Ratio != nil {
 			ratio = append(ratio, *r.Ratio)
 		}
 		if r.FlowRatio != nil {
 			flowRatio = append(flowRatio, *r.FlowRatio)
 		}
-		if r.WeightedCompletion > 0 && o.WeightedCompletion > 0 {
-			logCost = append(logCost, math.Log(r.WeightedCompletion/o.WeightedCompletion))
-		}
-		if r.WeightedFlowTime > 0 && o.WeightedFlowTime > 0 {
-			logFlow = append(logFlow, math.Log(r.WeightedFlowTime/o.WeightedFlowTime))
-		}
-		switch d := r.WeightedFlowTime - o.WeightedFlowTime; {
+		switch {
 		case math.Abs(d) <= tie*max(r.WeightedFlowTime, o.WeightedFlowTime):
 			c.Ties++
 		case d < 0:
@@ -93,21 +123,15 @@ func compare(mine, others []*Run, name, against string) Comparison {
 		}
 	}
 	c.Cost, c.FlowCost, c.Difference = estimate(cost), estimate(flow), estimate(difference)
-	all := func(values []float64, as func(float64) float64) *Estimate {
-		if len(values) < len(mine) || len(mine) == 0 { // of some runs only, it would say little
-			return nil
-		}
-		e := estimate(values)
-		for _, x := range []*float64{&e.Mean, e.Low, e.High} {
-			if x != nil {
-				*x = as(*x)
-			}
-		}
-		return &e
+	c.Factor, c.FlowFactor = Quotient(cost, otherCost), Quotient(flow, otherFlow)
+	if len(ratio) == len(mine) { // of some runs only, it would say little
+		e := estimate(ratio)
+		c.Ratio = &e
 	}
-	same := func(x float64) float64 { return x }
-	c.Ratio, c.FlowRatio = all(ratio, same), all(flowRatio, same)
-	c.Factor, c.FlowFactor = all(logCost, math.Exp), all(logFlow, math.Exp)
+	if len(flowRatio) == len(mine) {
+		e := estimate(flowRatio)
+		c.FlowRatio = &e
+	}
 	return c
 }
 

@@ -101,7 +101,7 @@ func (p *Page) Write(w io.Writer) error {
 	for i, c := range p.Comparison {
 		row := comparisonRow{
 			Swatch: swatch(i), Policy: c.Policy, Cost: wide(c.Cost.Mean), Flow: wide(c.FlowCost.Mean),
-			Ratio: narrow(c.Ratio), FlowRatio: narrow(c.FlowRatio), Factor: narrow(c.FlowFactor),
+			Ratio: c.Ratio.String(), FlowRatio: c.FlowRatio.String(), Factor: c.FlowFactor.String(),
 			Won: fmt.Sprintf("%d–%d–%d", c.Wins, c.Ties, c.Losses),
 		}
 		if c.Policy == c.Against {
@@ -139,17 +139,7 @@ func (p *Page) mostJobs() (n int) {
 	return n
 }
 
-// narrow prints an estimate near 1, wide a number of any size.
-func narrow(e *Estimate) string {
-	switch {
-	case e == nil:
-		return "–"
-	case e.Low == nil:
-		return fmt.Sprintf("%.3f", e.Mean)
-	}
-	return fmt.Sprintf("%.3f [%.3f, %.3f]", e.Mean, *e.Low, *e.High)
-}
-
+// wide prints a number of any size.
 func wide(x float64) string {
 	if x >= 1000 && x < 1e15 {
 		return fmt.Sprintf("%.0f", x)
@@ -198,7 +188,7 @@ func (p *Page) dots(id, title, note string, of func(*Comparison) *Estimate) dotP
 		if e == nil {
 			continue
 		}
-		r := dotRow{Policy: p.Comparison[i].Policy, Value: narrow(e), Colour: template.CSS(colour(i)), At: at(e.Mean)}
+		r := dotRow{Policy: p.Comparison[i].Policy, Value: e.String(), Colour: template.CSS(colour(i)), At: at(e.Mean)}
 		if e.Low != nil {
 			r.Left = at(*e.Low)
 			r.Width = max(0.3, at(*e.High)-r.Left)

@@ -26,6 +26,7 @@ type sampled struct {
 	x     *sched.Index
 	z     *sched.Sizes
 	lower float64
+	alike bool // sizes and bound are those of the sample before
 }
 
 type comparisonResult struct {
@@ -59,9 +60,17 @@ func (o *simulateOptions) validateSeveral(specs, paths []string) error {
 	if !o.several(paths) {
 		return nil
 	}
-	for flag, given := range map[string]bool{"--log": o.log != "", "--jobs": o.jobs, "--stats": o.stats} {
-		if given {
-			return usage("%s is for one simulation of one file: leave out --seeds, --against, --html and further files", flag)
+	for _, single := range []struct {
+		flag  string
+		given bool
+	}{{"--log", o.log != ""}, {"--jobs", o.jobs}, {"--stats", o.stats}} {
+		if single.given {
+			return usage("%s is for one simulation of one file: leave out --seeds, --against, --html and further files", single.flag)
+		}
+	}
+	for i, p := range paths { // whose runs could not be told apart
+		if slices.Contains(paths[:i], p) {
+			return usage("%s is given twice", p)
 		}
 	}
 	return nil
@@ -133,30 +142,27 @@ func (e *env) sample(paths, specs []string, o *simulateOptions) ([]sampled, erro
 			return nil, err
 		}
 		x := sched.NewIndex(in)
-		seeds := o.seeds
-		if seeds > 1 && !draws && randomStage(x) == "" {
+		seeds, random := o.seeds, randomStage(x) != ""
+		if seeds > 1 && !draws && !random {
 			e.say("%s: sizes are exact and no policy draws: all seeds are alike, so there is one", nameOf(path))
 			seeds = 1
 		}
 		for i := range seeds {
-			out = append(out, sampled{name: nameOf(path), seed: o.seed + uint64(i), in: in, x: x, lower: math.NaN()})
+			out = append(out, sampled{name: nameOf(path), seed: o.seed + uint64(i), in: in, x: x, lower: math.NaN(), alike: i > 0 && !random})
 		}
-	}
-	if err := distinct(paths); err != nil {
-		return nil, err
 	}
 	bar := e.newBar("bounds", int64(len(out)))
 	defer bar.stop()
 	err := e.parallel(o.parallel, len(out), bar, func(i int) (err error) {
 		s := &out[i]
+		if s.alike {
+			return nil
+		}
 		if s.z, err = sim.Realise(s.x, s.seed); err != nil {
 			return noSizes(s.name, err)
 		}
 		if o.noBound {
 			return nil
-		}
-		if i > 0 && out[i-1].x == s.x && randomStage(s.x) == "" {
-			return nil // as its neighbour's
 		}
 		b, err := e.relax(s.x, s.z, solveFlags{tolerance: looseTolerance})
 		if err != nil {
@@ -166,21 +172,11 @@ func (e *env) sample(paths, specs []string, o *simulateOptions) ([]sampled, erro
 		return nil
 	})
 	for i := range out {
-		if i > 0 && out[i-1].x == out[i].x && randomStage(out[i].x) == "" {
-			out[i].lower = out[i-1].lower
+		if out[i].alike {
+			out[i].z, out[i].lower = out[i-1].z, out[i-1].lower
 		}
 	}
 	return out, err
-}
-
-// distinct refuses a file that is given twice: its runs could not be told apart.
-func distinct(paths []string) error {
-	for i, p := range paths {
-		if slices.Contains(paths[:i], p) {
-			return usage("%s is given twice", p)
-		}
-	}
-	return nil
 }
 
 // drawsRandomly reports whether the policy uses random numbers.
@@ -260,7 +256,7 @@ func comparisonTable(w *bytes.Buffer, list []report.Comparison, instances int) {
 	t := newTable("policy", "flow cost", "ratio", "flowRatio", "flow cost / "+list[0].Against, "won-tied-lost")
 	rightAlign(t, 2, 3, 4, 5, 6)
 	for _, c := range list {
-		row := table.Row{c.Policy, number(c.FlowCost.Mean), estimated(c.Ratio), estimated(c.FlowRatio), estimated(c.FlowFactor), "-"}
+		row := table.Row{c.Policy, number(c.FlowCost.Mean), c.Ratio.String(), c.FlowRatio.String(), c.FlowFactor.String(), "-"}
 		if c.Policy != c.Against {
 			row[5] = fmt.Sprintf("%d-%d-%d", c.Wins, c.Ties, c.Losses)
 		} else {
@@ -269,27 +265,9 @@ func comparisonTable(w *bytes.Buffer, list []report.Comparison, instances int) {
 		t.AppendRow(row)
 	}
 	render(w, t)
-	fmt.Fprintf(w, "\nMeans over %s", counted(instances, "instance"))
+	fmt.Fprintf(w, "\nMeans over %s", count(instances, "instance"))
 	if instances > 1 {
 		fmt.Fprint(w, " with 95 % confidence intervals (bootstrap over instances; quotients are paired, their mean geometric)")
 	}
 	fmt.Fprintln(w, ".")
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// estimated prints an estimate.
-func estimated(x *report.Estimate) string {
-	switch {
-	case x == nil:
-		return "-"
-	case x.Low == nil:
-		return fmt.Sprintf("%.3f", x.Mean)
-	}
-	return fmt.Sprintf("%.3f [%.3f, %.3f]", x.Mean, *x.Low, *x.High)
 }

@@ -115,29 +115,23 @@ func (e *evaluation) seedExperiment() error {
 	}
 	policies := []string{"spc", "spc:plain=true", "spc-online", "wspt", "fifo", "identical", "map-only"}
 	axes := []axis{{name: "Load"}, {name: "Jobs"}, {name: "Speed skew"}, {name: "Map tasks per job (D)"}}
-	add := func(a int, label string, x experiment) {
+	vary := func(a int, label string, set func(*experiment)) {
+		x := middle
+		set(&x)
 		where := "(a) " + strings.ToLower(axes[a].name[:1]) + axes[a].name[1:] + " " + label
 		axes[a].cells = append(axes[a].cells, &cell{name: label, where: where, seeds: seedSeeds, make: x.make, policies: policies})
 	}
 	for _, v := range loads {
-		x := middle
-		x.load = v
-		add(0, fmt.Sprintf("%g", v), x)
+		vary(0, fmt.Sprintf("%g", v), func(x *experiment) { x.load = v })
 	}
 	for _, v := range jobNumbers {
-		x := middle
-		x.jobs = v
-		add(1, fmt.Sprint(v), x)
+		vary(1, fmt.Sprint(v), func(x *experiment) { x.jobs = v })
 	}
 	for _, v := range skews {
-		x := middle
-		x.skew = v
-		add(2, fmt.Sprintf("1:%g", v), x)
+		vary(2, fmt.Sprintf("1:%g", v), func(x *experiment) { x.skew = v })
 	}
 	for _, v := range taskNumbers {
-		x := middle
-		x.tasks = v
-		add(3, fmt.Sprint(v), x)
+		vary(3, fmt.Sprint(v), func(x *experiment) { x.tasks = v })
 	}
 	center := &cell{name: "the median configuration", seeds: 2 * seedSeeds, make: middle.make, policies: policies}
 	all := []*cell{center}
@@ -286,22 +280,15 @@ func (c *cell) factor(spec, base string, f func(sample) float64) interval {
 	if a == nil || b == nil {
 		return interval{math.NaN(), math.NaN(), math.NaN()}
 	}
-	var logs []float64
-	for i := range a {
-		logs = append(logs, math.Log(f(a[i])/f(b[i])))
+	values := func(list []sample) (out []float64) {
+		for _, s := range list {
+			out = append(out, f(s))
+		}
+		return out
 	}
-	sum := 0.0
-	for _, x := range logs {
-		sum += x
-	}
-	ends := report.Bootstrap(logs, resamples, 1)
-	if ends == nil {
-		return interval{math.Exp(sum), math.Exp(sum), math.Exp(sum)}
-	}
-	return interval{math.Exp(sum / float64(len(logs))), math.Exp(ends.Low), math.Exp(ends.High)}
+	e := report.Quotient(values(a), values(b))
+	return interval{e.Mean, *e.Low, *e.High}
 }
-
-const resamples = 10_000
 
 // interval is a factor with 95 % confidence.
 type interval struct{ mean, low, high float64 }
